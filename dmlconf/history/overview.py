@@ -1,7 +1,4 @@
-"""Read what is new in a history, and all that its pages show.
-
-A `Target` here is a subject: backend, version, adapter and driver, without the machine.
-"""
+"""Read what is new in a history, and all that its pages show."""
 
 from __future__ import annotations
 
@@ -31,7 +28,9 @@ __all__ = ["LineNews", "Overview", "Target", "Total", "news_of", "overview_of", 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """A subject: the software and the device that results come from. Unknown fields are empty.
+    """A subject without the machine: the software and the device that results come from.
+
+    Texts that do not apply are empty.
 
     Attributes:
         backend: the backend, as named on the command line but without folders.

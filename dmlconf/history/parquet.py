@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["export_tables", "import_tables"]
 
 _ROWS: Final = 50_000
-"""The most rows that are read and written at a time, so that a table need not fit in memory."""
+"""The most rows that are read and written at a time."""
 
 _MARK: Final = b"dmlconf-history"
 """The key in each file's metadata whose value is the revision of the tables."""

@@ -1,7 +1,4 @@
-"""Answer questions about a history: since when a case fails, with what change, what is flaky.
-
-Also how many cases of an operator fail in each environment.
-"""
+"""Answer questions about a history: since when a case fails, with what change, what is flaky."""
 
 from __future__ import annotations
 
@@ -170,10 +167,12 @@ def stories(
     timeline: Timeline, cases: Mapping[int, tuple[str, str]], *, counted: bool = True
 ) -> Iterator[Story]:
     """Yield the story of each case in each line that has the case.
+
     Args:
         cases: the identifier and the operator of each case, by id.
         counted: whether to count each case's runs and failures, which takes most of the time;
             otherwise both numbers are 0.
+
     Raises:
         HistoryError: the history is damaged, or a newer dmlconf has added a status.
     """

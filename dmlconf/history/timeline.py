@@ -304,9 +304,6 @@ class Timeline:
     def changes(self, numbers: Iterable[int]) -> dict[int, dict[int, list[tuple[int, VerdictAt]]]]:
         """Return pairs of a run's id and a stored verdict, by the ids of case and environment.
 
-        Args:
-            numbers: the ids of the cases.
-
         Raises:
             HistoryError: a newer dmlconf has added a status.
         """

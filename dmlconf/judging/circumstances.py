@@ -76,7 +76,6 @@ def judge_circumstances(
     Args:
         exercises: the results under each circumstance.
         judge: judges an outcome of a case.
-        judge: judges an outcome of a case.
         excuse: returns the given verdict, or another one if something excuses the failure.
         by_nodes: returns the given verdict, or another one if a graph's nodes show that its values
             are right.

@@ -1,7 +1,4 @@
-"""Draw the verdict on a case from all of its runs and from what excuses failures.
-
-Besides its plain run, a case may run under circumstances, and a graph in other forms.
-"""
+"""Draw the verdict on a case from all of its runs and from what excuses failures."""
 
 from __future__ import annotations
 
@@ -177,7 +174,7 @@ class Conclusion:
     def _of(self, item: Case | Exercise, result: Any) -> Steps[Verdict]:
         case = item.case if isinstance(item, Exercise) else item
         if isinstance(item, Exercise) and isinstance(result, Breakdown):
-            from dmlconf.judging.circumstances import run_under  # Few runs need it.
+            from dmlconf.judging.circumstances import run_under
 
             result = yield from run_under(case, item.circumstances)
         under = result.under if isinstance(result, Exercises) else {}
@@ -189,7 +186,7 @@ class Conclusion:
             verdict = yield from self._in_other_forms(case, outcome, verdict, judged)
         verdict = self.excused(case, outcome, verdict, judged)
         if under and verdict.status is Status.PASSED:
-            from dmlconf.judging.circumstances import judge_circumstances  # Few runs need it.
+            from dmlconf.judging.circumstances import judge_circumstances
 
             verdict = yield from judge_circumstances(
                 case, verdict, under, self.judge, self.excused, self._by_nodes
@@ -207,7 +204,7 @@ class Conclusion:
             return verdict
         if self.is_reference or case.relation is not None:
             return verdict
-        from dmlconf.judging.by_nodes import judge_by_nodes  # Few runs need it.
+        from dmlconf.judging.by_nodes import judge_by_nodes
 
         judged = judged or self.judge
         return (yield from judge_by_nodes(case, outcome, verdict, judged, half=self.half))
@@ -218,7 +215,7 @@ class Conclusion:
         rejected = isinstance(case.expectation, ExpectedRejection)
         if case.relation is None and (not self.options.compare_unfused or rejected):
             return verdict
-        from dmlconf.judging.relations import judge_relation, with_unfused  # Few runs need it.
+        from dmlconf.judging.relations import judge_relation, with_unfused
 
         if case.relation is not None:
             return (yield from judge_relation(case, outcome, verdict, half=self.half))

@@ -14,8 +14,7 @@ __all__ = ["error_map"]
 
 MOST_ROWS: Final = 16
 MOST_COLUMNS: Final = 32
-"""The most rows and columns of a grid, so that it fits into a terminal. In a larger output, a cell
-has several elements."""
+"""The most rows and columns of a grid; in a larger output, a cell has several elements."""
 
 _DECADES: Final = 8
 """The number of limits between the levels 1 to 9: 1e-8, 1e-7, and so on to 0.1.

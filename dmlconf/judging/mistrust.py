@@ -39,11 +39,7 @@ of 8e-8 is 0, and its interval is 4.8e-7 long."""
 def suspicions(
     case: Case, name: str, actual: Array, allowance: Allowance
 ) -> Iterator[tuple[ReasonKind, str]]:
-    """Yield reasons to mistrust an output that meets its rule, such as zeros everywhere.
-
-    Args:
-        allowance: what the rule permits around the reference.
-    """
+    """Yield reasons to mistrust an output that meets its rule, such as zeros everywhere."""
     if actual.size < _LEAST_ELEMENTS:
         return
     if not np.count_nonzero(actual) and _most(_not_zero(case, name, allowance)):
@@ -82,7 +78,7 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
                 length = np.subtract(highest, lowest, dtype=np.float64)
                 certain &= np.abs(expected) > _ROUNDED_AWAY * length
     if rule.flushes and is_float and allowance.flushed is not None:
-        # The root of 1e-40 is 1e-20, or 0 if a kernel takes 1e-40 for 0.
+        # A kernel may take a subnormal input for 0.
         certain &= allowance.flushed[1] != 0
     return certain & ~_open(case, name, allowance)
 

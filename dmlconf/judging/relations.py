@@ -145,7 +145,6 @@ class _NodesAlone:
     """What the nodes of a graph gave one by one.
 
     Attributes:
-        computed: the outputs of the nodes.
         faults: a text for each fault of a node, such as a touched guard band.
     """
 

@@ -23,8 +23,8 @@ __all__ = ["CaseAllowances"]
 class CaseAllowances:
     """The allowances of one case's outputs; each part is computed when first needed.
 
-    permitted: by output, the last expected values that `contradiction_of` found to be
-        permitted.
+    Attributes:
+        permitted: by output, the last expected values that `contradiction_of` found permitted.
     """
 
     def __init__(
@@ -95,8 +95,7 @@ class CaseAllowances:
 class _Parts:
     """The parts from which the allowances of one case are computed.
 
-    Parts do not refer to allowances. So arrays are freed with the last allowance, and not at the
-    next garbage collection.
+    They refer to no allowance, so that arrays are freed with the last one.
     """
 
     def __init__(

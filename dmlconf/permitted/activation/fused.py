@@ -219,7 +219,7 @@ def activated_error_scale(
                 _at_infinite_slope(values, reach, activation, error), ANY_RESULT, scale
             )
         if activation["operator"] in _JUMPS:
-            # A sum near the jump may be on either side. A sum exactly at the jump counts as exact.
+            # A sum near the jump may be on either side. A sum at the jump is taken to be exact.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
             scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)
@@ -244,8 +244,6 @@ def _at_infinite_slope(
 ) -> Array:
     """Return where errors of the sums decide between infinity, -infinity, NaN and a finite result.
 
-    An infinite Alpha times tanh is infinite, but NaN where an error makes tanh 0.
-
     Args:
         error: the activation's own error at the sums, ANY_RESULT where NaN is in doubt.
     """
@@ -268,8 +266,7 @@ def _spanned_where_steep(
     """Return the error scale with a span where a steep slope takes it beyond FLOAT32.
 
     The span encloses the activation's results for the sums, and for the sums minus and plus
-    `reach`. Without it, the rule would take the sum for one that overflowed. CELU with an Alpha of
-    -1 multiplies errors of sums near -88 by 1e38.
+    `reach`. Without it, the rule would take the sum for one that overflowed.
     """
     steep = np.isfinite(scaled.sums) & (scaled.sums > LARGEST_FLOAT32) & np.isfinite(values)
     if not steep.any():

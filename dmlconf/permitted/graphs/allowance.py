@@ -131,9 +131,9 @@ def undefined_outputs(
 ) -> dict[str, Array]:
     """Return, by graph output, which elements follow from intermediates that may be far off.
 
-    Later nodes compute these elements from elements that `Band.beyond` marks, or bitwise operators
-    compute them from floating-point intermediates that may be off or NaN. Outputs without such
-    elements are left out. The arguments are those of `graph_candidates`.
+    These are elements that follow from those that `Band.beyond` marks, and results of bitwise
+    operators on floating-point intermediates that may be off or NaN. Outputs without such elements
+    are left out. The arguments are those of `graph_candidates`.
     """
     right = evaluate_nodes(case, evaluate)
     bands = _bands(right, allowance_of)
@@ -217,10 +217,7 @@ def _candidates(
 
 
 def _of_operator(node: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[Interval]:
-    """Return the candidates that a node has as an operator alone; none if its rule is not `one of`.
-
-    The hull of [1, 2] and [5, 6] would permit 4 as well.
-    """
+    """Return the candidates of a node as an operator alone; none if its rule is not `one of`."""
     rule = node.rule(tensor)
     if rule.kind is not RuleKind.ONE_OF:
         return ()

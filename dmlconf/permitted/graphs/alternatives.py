@@ -181,10 +181,7 @@ def _signs_may_show(case: Case, right: NodeValues) -> bool:
 
 
 def _with_signs(case: Case, evaluate: Evaluate, right: NodeValues, signs: Signs) -> NodeValues:
-    """Return the nodes' outputs for other signs of zeros.
-
-    Only nodes that depend on these zeros are computed again, so this is quicker than `_signed`.
-    """
+    """Return the nodes' outputs for other signs of zeros, more quickly than `_signed`."""
     numbers = _numbers(right)
 
     def store(node: Node, own: Case, tensor: str, values: Array) -> Array:

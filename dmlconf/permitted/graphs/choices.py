@@ -122,9 +122,9 @@ def index_choices(
 ) -> IndexChoices:
     """Return, for each output that follows from an order, other outputs that are as right.
 
-    Comparisons with NaN are false. So an element that may be NaN may come first, and so may each
-    element that may be first among the others. For TOP_K, next to a NaN, and where elements are
-    compared in parts, any element of such a line may come first.
+    Comparisons with NaN are false. So if an element of a line may be NaN, it may come first, or any
+    that may be first among the others. Any element of the line may come first for TOP_K, if another
+    element is NaN, and if elements are compared in parts.
 
     Args:
         moved: the evaluations of the graph, the right one and the samples.

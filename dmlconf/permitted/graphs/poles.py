@@ -27,7 +27,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Poles", "beyond_poles", "poles_of"]
 
 _BESIDE_ZERO: Final = frozenset({"ELEMENT_WISE_CONSTANT_POW", "ELEMENT_WISE_POW"})
-"""Operators that have a pole beside zero. Measured: in FLOAT32, 1e-30 to the power of -2 is
+"""Operators that have a pole next to zero. Measured: in FLOAT32, 1e-30 to the power of -2 is
 infinite, and 0 to the power of -2 is 0."""
 
 _ENDS: Final[Mapping[str, Sequence[float]]] = {
@@ -87,7 +87,7 @@ def poles_of(
         (values,) = evaluate(node).values()
         return bool(band_of(node, "OutputTensor", values, allowance_of).open.any())
 
-    replacements = _at_zero(ranges, bands, beside=beside_zero)
+    replacements = _at_zero(ranges, bands, neighbours=beside_zero)
     replacements += _at_ends(ranges, bands, right, allows_anything)
     if not replacements:
         return Poles()
@@ -138,9 +138,9 @@ def _infinite_beside_finite(
 
 
 def _at_zero(
-    ranges: Mapping[Slot, Interval], bands: Mapping[Slot, Band], *, beside: bool
+    ranges: Mapping[Slot, Interval], bands: Mapping[Slot, Band], *, neighbours: bool
 ) -> list[_Replaced]:
-    """Return the replacements by +0, by -0 and, if asked for, by the numbers `beside` 0."""
+    """Return the replacements by +0, by -0 and, if `neighbours`, by the numbers next to 0."""
     across = {
         slot: mask
         for slot, interval in ranges.items()
@@ -151,7 +151,7 @@ def _at_zero(
     values: list[Mapping[Slot, Array]] = [
         {slot: np.full(mask.shape, zero) for slot, mask in across.items()} for zero in (0.0, -0.0)
     ]
-    if beside:
+    if neighbours:
         values += [
             {slot: _beside_zero(ranges[slot], bands[slot].right, end) for slot in across}
             for end in (1.0, -1.0)

@@ -42,8 +42,7 @@ _MIXED_INDICES: Final = (0.5, 0.5, 0.0, 0.0, 1.0, 1.0, 0.25, 0.75)
 least. Of two or more, at least one is the greatest, and one the least."""
 
 _MANY: Final = 4
-"""An input of a comparison with this many different values in the evaluations counts as any number.
-"""
+"""An input of a comparison that has this many different values may have any."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators for which the values of the input decide which output elements are undefined."""

@@ -110,7 +110,7 @@ def _by_chance(band: Band, number: int, *, sample: int, inside: bool) -> Array:
     return far if inside else np.where(far < 0, -1.0, 1.0)
 
 
-@lru_cache(maxsize=1024)  # The graphs of a matrix have intermediates of the same sizes.
+@lru_cache(maxsize=1024)
 def _draw(sample: int, number: int, count: int) -> Array:
     return np.random.Generator(np.random.PCG64([sample, number])).uniform(-1, 1, count)
 
@@ -142,8 +142,7 @@ def _candidates(case: Case, tensor: str, allowance_of: AllowanceOf) -> Sequence[
 def _differing(candidates: Sequence[Interval]) -> list[int]:
     """Return the indices of candidates that differ from the first and from each other.
 
-    Two candidates differ if they do not overlap in at least one element. At most `_MOST_ALIKE` are
-    returned.
+    Candidates that overlap in all elements do not differ. At most `_MOST_ALIKE` are returned.
     """
     chosen: list[int] = []
     for number, (low, high) in enumerate(candidates):

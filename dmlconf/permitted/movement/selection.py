@@ -45,8 +45,8 @@ def nonzero_coordinates_interval(
 def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Interval]]:
     """Return the candidates of the values of TOP_K, and those of the indices.
 
-    In a line with a NaN, any element, NaN included, and any index of the line is right. If such a
-    line has more than 16 elements, any number from its least to its greatest element is right, too.
+    In a line with a NaN, any element, NaN included, and any index of the line is right. If it has
+    more than 16 elements, any number from its least to its greatest element is right, too.
 
     Measured: for a line with a NaN, DirectML returns some elements twice and leaves out others.
     """

@@ -117,8 +117,7 @@ def _by_sign(
 ) -> tuple[Array, Array]:
     """Return the field `by_sign` of `terms * scale * inverse + bias`, whatever is multiplied first.
 
-    Args:
-        either: where both infinities, and so NaN, are possible.
+    Where `either` is true, both infinities, and so NaN, are possible.
     """
     parts = [
         np.copysign(greatest_product(np.abs(term), scale, inverse), term * scale) for term in terms

@@ -65,7 +65,7 @@ def batch_normalization_grad_error_scale(
             greatest_product(gradient, size, 1 / deviation), greatest_product(size, 1 / deviation)
         )
         vanishing = _vanishes(gradient * size, gradient / deviation, size / deviation)
-        # Measured: 1.4e-45 / 1.58 is 1.4e-45, and this times -3.4e38 is -4.8e-7, not -3.0e-7.
+        # A subnormal quotient has few digits. Measured: 1.4e-45 / 1.58 is 1.4e-45.
         fewer_digits = underflow_error(gradient, size, 1 / deviation) / STEP
         gradient *= size / deviation
         gradient += fewer_digits
@@ -205,7 +205,7 @@ def _parameter_error_scales(
     stored = held + _partial_sizes(products, over, exact)
     of_scale = _stored_before_use(ErrorScale(scale), stored, output)
     of_scale = replace(of_scale.at_most(sums), terms_vary=terms_vary(products, over))
-    # A subnormal product has few digits: 0.2 * 4.2e-45 is 1.4e-45 or 0 in FLOAT32.
+    # A subnormal product has few digits.
     lost = underflow_error(gradient, wide(tensor) - wide(mean)).sum(over, keepdims=True)
     of_scale = replace(of_scale, sums=of_scale.sums + lost / STEP)
     partial = _partial_sizes(slopes, over, bias <= quantum * 2.0**24)

@@ -1,6 +1,5 @@
 """The values that gradients of batch normalisation may have if FLOAT16 holds intermediates.
 
-
 Derived in docs/bounds.md, What FLOAT16 holds.
 """
 

@@ -190,7 +190,7 @@ class ErrorScale(SumErrors):
 
         Args:
             sizes: for each element, the sum of the sizes of these values (`store_sizes`).
-            deviation: the root of the sum of the squares of these sizes; None for one value.
+            deviation: the root of the sum of the squares of these sizes; None if it is one size.
         """
         sizes_deviation = sizes if deviation is None else deviation
         if self.stored is None:

@@ -1,4 +1,4 @@
-"""Whether the rounding errors of a sum's terms are independent, and errors of steps beside a sum.
+"""Whether the errors of a sum's terms are independent, and errors of steps before or after a sum.
 
 The errors of 10,000 equal terms all have the same sign and add up. The errors of 10,000 different
 terms mostly cancel: their sum is about 100 times one error.

@@ -120,7 +120,7 @@ def _scores(
     scores = attention_scores(exact, fields)
     sizes = ErrorScale(_sizes(heads_of(absolute, *heads), absolute), _stored_sizes(exact, fields))
     if not np.isfinite(sizes.sums).all():
-        # Finite terms beside an infinity may overflow to the opposite one, which makes NaN.
+        # If a term is infinite, finite ones may overflow to the opposite infinity: the sum is NaN.
         finite = _each(finite_sizes, fields)
         beyond = _sizes(heads_of(finite, *heads), finite) > float(np.finfo(dtype).max)
         sizes, scores = _open_rows(sizes, scores, beyond)
@@ -153,7 +153,7 @@ def _weighted_values(
             values = values.overflowing_where(np.broadcast_to(infinite, values.sums.shape))
     unbounded = np.isinf(value)
     if unbounded.any():
-        # A share that comes out as 0 gives NaN with an infinite value.
+        # A share that underflows to 0, times an infinite value, is NaN.
         share = fused_softmax(scores, KEYS)
         vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
         undefined = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
@@ -173,8 +173,7 @@ def _weighted_values(
 def _beside_large_values(scores: Array, value: Array, sums: Array) -> Span | None:
     """Return the span of outputs whose error scales exceed FLOAT32, although the outputs do not.
 
-    None if no error scale does. If a share of 0.2 has a score of 100 and a value of 3.4e38, the
-    output is 7e37, but the error scale 7e39.
+    None if no error scale does.
     """
     steep = np.isfinite(sums) & (sums > LARGEST_FLOAT32) & (sums < ANY_RESULT)
     if not steep.any():
@@ -335,6 +334,7 @@ def _shares_error_scale(
 
     `change_of_shares` says how the errors of scores move shares. Infinite scores have no error.
     Subnormal shares may be flushed to 0.
+
     Args:
         head_size: how many products there are in a score.
         biased: whether each factor of a score is a sum with a bias, which is rounded.

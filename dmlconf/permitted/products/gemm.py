@@ -42,7 +42,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         if abs(alpha) < 1:
             beyond |= overflows(gemm_sums(desc, None, 1.0, 0.0, sizes_of))
         if not np.isfinite(error_scale).all():
-            # Finite terms beside an infinity may overflow to the opposite one, which makes NaN.
+            # If a term is infinite, finite ones may overflow to the opposite infinity.
             added = desc.CTensor if np.isfinite(beta) else None
             finite_c = None if added is None else finite_sizes(added)
             factor = max(1.0, abs(alpha)) if np.isfinite(alpha) else 1.0
@@ -91,7 +91,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
 
 
 def _zero_in_doubt(desc: GemmDesc) -> Array:
-    """Return which sums of products may come out as 0, or with either sign.
+    """Return which sums of products may be 0, or of either sign, in FLOAT32.
 
     An infinite Alpha times 0 is NaN. Measured: 1.2e-38 * 1.2e-38 is flushed to 0. Sums of zeros
     alone are not in doubt.

@@ -56,8 +56,6 @@ class Kernel:
 class Kernels:
     """Several kernels, simulated at once: each computes the layer in rows of its own.
 
-    With two kernels and a batch of 3, the rows 0 to 2 belong to the first kernel.
-
     Attributes:
         each: the kernels.
         dtype: the data type of the layer's tensors.

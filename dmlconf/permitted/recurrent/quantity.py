@@ -42,7 +42,7 @@ __all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
 _STORES_APART: Final = 2.0
 """How far two kernels' FLOAT16 stores of a value with errors of earlier stores may be apart, in
-ULP. This is 5 standard deviations of the difference of two stores."""
+ULP. This is about 5 standard deviations of the difference of two stores."""
 
 _STORE_BIAS: Final = 0.5
 """The mean error of a store that rounds toward zero, in ULP."""
@@ -148,7 +148,7 @@ class Quantity(Values):
         return opened
 
     def _may_vanish(self) -> Array:
-        """Return which values may come out as 0 and as another number."""
+        """Return which values are 0 in some right implementations, and not in others."""
         size, reach = np.abs(self.value), self._reach()
         near: Array = (size < LEAST_NORMAL_FLOAT32) | (size <= reach)
         return near & ((size > 0) | (reach > 0))

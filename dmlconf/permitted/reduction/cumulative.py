@@ -47,7 +47,7 @@ def cumulative_summation_error_scale(
     def summed(values: Array) -> Array:
         return cumulated(np.add, values, Axis, AxisDirection, HasExclusiveSum)
 
-    # Finite terms next to an infinity may overflow to the opposite one.
+    # If a term is infinite, finite ones may overflow to the opposite infinity.
     beyond = overflows(summed(finite_sizes(InputTensor))) & ~np.isnan(sums)
     if not beyond.any():
         return scale

@@ -178,7 +178,7 @@ def reduce_error_scale(
 def _signed(scale: ErrorScale, terms: Array) -> ErrorScale:
     """Return the error scale with the signs of sums that may overflow.
 
-    Finite terms next to an infinity may overflow to the opposite one.
+    If a term is infinite, finite ones may overflow to the opposite infinity.
     """
     beyond = overflows(finite_sum(np.abs(terms))) & ~np.isnan(scale.sums)
     if not beyond.any():
@@ -195,7 +195,7 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     sizes = np.abs(exact)
     terms, weights = exact, sizes
     quantum = quantum_of(exact) if function == "LOG_SUM" else 0.0
-    # FLOAT32 computes sums of certain rows exactly in any order.
+    # FLOAT32 adds up these rows exactly in any order.
     certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= LEAST_NORMAL_FLOAT32)
     if function == "LOG_SUM_EXP":
         terms = np.exp(exact)

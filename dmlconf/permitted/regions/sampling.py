@@ -94,10 +94,7 @@ def uncertain(at: Placement) -> UncertainSamples:
     extent, values = end - begin, part + begin - at.shift
     exactly_divided = np.frexp(np.maximum(at.length, 1))[0] == 0.5
     operations = (
-        _DIFFERENCE * _inexact(extent)
-        + _inexact(steps)
-        + _DIVISIONS * ~exactly_divided
-        + 1  # The product.
+        _DIFFERENCE * _inexact(extent) + _inexact(steps) + _DIVISIONS * ~exactly_divided + 1
     )
     sums = np.maximum(
         np.abs(part + begin), np.maximum(np.abs(begin - at.shift), np.abs(part - at.shift))
