@@ -1,7 +1,7 @@
 """Limits on the files that dmlconf reads and on the expressions that it evaluates.
 
 Each limit is far above what real files need, and keeps the cost to about a gigabyte of memory and
-ten seconds. As a rule, a message that names the limit refuses what exceeds it.
+ten seconds.
 """
 
 from __future__ import annotations

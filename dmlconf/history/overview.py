@@ -215,11 +215,7 @@ def _news(line: Line, candidates: Sequence[Story]) -> LineNews:
 
 
 def _latest_runs(line: Line) -> tuple[RunRow, ...]:
-    """Return the last run of a line; if it is a shard, also the other shards just before it.
-
-    The search backwards ends at a run of another environment, suite or number of shards, or at a
-    shard found already.
-    """
+    """Return the last run of a line; if it is a shard, also the other shards just before it."""
     last = line.runs[-1]
     if not last.shard:
         return (last,)

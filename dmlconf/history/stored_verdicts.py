@@ -1,8 +1,7 @@
 """Store and remove the verdicts of a run in a history, which keeps only verdicts that changed.
 
 A verdict has a row only if it is the first on its case in the environment, or differs from the one
-before in more than the message. If a run is added or removed, the next verdicts in later runs may
-gain or lose their rows.
+before in more than the message. If a run is added or removed, later verdicts may gain or lose rows.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ def store_states(
 ) -> dict[int, State]:
     """Store those verdicts of a new run that need a row; return them by case.
 
-    Rows of later runs are added and deleted as needed. The table `run` must already have the run.
+    The table `run` must already have the run.
 
     Raises:
         HistoryError: the history is damaged.
@@ -139,8 +138,6 @@ def store_states(
 
 def remove_run(connection: Connection, run_id: int) -> None:
     """Remove a run, its verdicts and totals, but nothing that other runs may use, such as cases.
-
-    Rows of later runs are added and deleted as needed.
 
     Raises:
         HistoryError: the history is damaged.
@@ -175,15 +172,12 @@ def remove_unused_rows(connection: Connection) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Meanings:
-    """The status and the reason of each outcome, by its id, to compare verdicts.
-
-    Messages are not compared, since those of one failure may differ from run to run.
-    """
+    """The status and the reason of each outcome, by its id, to compare verdicts."""
 
     by_outcome: Mapping[int, tuple[str, str]]
 
     def same(self, one: State | None, other: State | None) -> bool:
-        """Return whether two verdicts are the same but for messages; None stands for no verdict."""
+        """Return whether two verdicts, or None for no verdict, differ at most in their messages."""
         if one is None or other is None:
             return one is other
         return (

@@ -142,4 +142,3 @@ run_operator = Table(
     Column("seconds", Float, nullable=False),
     sqlite_with_rowid=False,
 )
-"""Totals of a run by operator."""

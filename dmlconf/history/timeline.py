@@ -1,7 +1,6 @@
 """Read the runs of a history in their order, and the verdicts on a case in these runs.
 
-All runs of one backend on one adapter are a line, in which drivers, versions and machines may
-change.
+All runs of one backend on one adapter are a line.
 """
 
 from __future__ import annotations
@@ -344,7 +343,7 @@ def verdicts_along(
     Where the environment changes, the same verdict may come again.
 
     Args:
-        number: the case's id.
+        number: the id of the case.
         changes: what `Timeline.changes` returns for the case.
 
     Raises:

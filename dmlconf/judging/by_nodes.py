@@ -84,7 +84,7 @@ def _outputs(arrays: Mapping[str, Array], case: Case) -> Outputs:
 def _with_right_elements(case: Case, outcome: Outputs, computed: Mapping[Slot, Array]) -> Outputs:
     """Return the graph's outputs, with the reference's elements where `computed` has equal bits.
 
-    Constants, which no node computes, and outputs of other sizes or data types stay as they are.
+    Constants, and outputs of other sizes or data types, stay as they are.
     """
     right = evaluate(case)
     constants = {node.name for node in case.graph.constants}

@@ -71,11 +71,7 @@ def judge_circumstances(
 ) -> Steps[Verdict]:
     """Return the verdict on a case that passed its plain run and ran under circumstances.
 
-    The case with other inputs may be yielded for a plain run.
-
     Args:
-        exercises: the results under each circumstance.
-        judge: judges an outcome of a case.
         excuse: returns the given verdict, or another one if something excuses the failure.
         by_nodes: returns the given verdict, or another one if a graph's nodes show that its values
             are right.

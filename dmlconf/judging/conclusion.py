@@ -234,7 +234,7 @@ def _disputed(verdict: Verdict) -> Verdict:
 def broken_down(case: Case, breakdown: Breakdown, waivers: Waivers = NO_WAIVERS) -> Verdict:
     """Return the verdict on a case during which the process that judges cases was lost.
 
-    Only waivers may excuse the breakdown, since nothing is known of the backend.
+    Only waivers may excuse the breakdown.
     """
     return waivers.applied(case, breakdown, judge(case, breakdown, lambda case: None))
 

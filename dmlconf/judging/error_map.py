@@ -38,8 +38,8 @@ def error_map(actual: Array, expected: Array) -> ErrorMap:
 def _split(sizes: Sequence[int]) -> int:
     """Return how many leading axes make up the rows.
 
-    The columns run along the last axis. Axes before it join it while there would be fewer than two
-    columns, except the first axis.
+    The columns run along the last axis, and along axes before it, but not the first, while there
+    are fewer than two columns.
     """
     axes = max(0, len(sizes) - 1)
     while axes > 1 and int(np.prod(sizes[axes:])) < 2:

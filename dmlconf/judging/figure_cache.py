@@ -1,8 +1,7 @@
 """A cache of the figures of right outputs, and of facts about cases.
 
-The key of figures is a digest of all that they depend on: the case, the expected and the actual
-values, whether FLOAT16 outputs may be computed in FLOAT16, dmlconf's sources, NumPy's version and
-the processor's architecture. Figures of failing verdicts are not cached.
+The key of figures is a digest of all that they depend on, such as the case, the actual values and
+dmlconf's sources. Figures of failing verdicts are not cached.
 
 There are three kinds of record:
 
@@ -122,7 +121,6 @@ class FigureCache:
     """The figures of comparisons, in a store.
 
     Attributes:
-        store: has one entry for each group of cases.
         unsaved: new records that are not in the store.
     """
 
@@ -188,10 +186,7 @@ class FigureCache:
         return None
 
     def add_judgement(self, case: Case, key: str, figures_key: str, known: KnownJudgement) -> None:
-        """Add the judgement on right outputs, whose figures `add` stores under `figures_key`.
-
-        The values that follow from the case's entry are added too. A full group stays as it is.
-        """
+        """Add the judgement on right outputs, and the values that follow from the case's entry."""
         group = _group_of(case)
         if self._is_full(group):
             return
@@ -315,7 +310,7 @@ def _data_types(text: str) -> frozenset[DataType]:
 
 
 def _case_key(case: Case) -> str:
-    """Return a digest of a case's entry and data files; empty for a case changed after building."""
+    """Return a digest of a case's entry and data files; empty if the case was changed later."""
     if case.source is None:
         return ""
     files = "\0".join(f"{name}={digest}" for name, digest in case.files.items())

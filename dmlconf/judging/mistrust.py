@@ -1,7 +1,4 @@
-"""Find outputs that meet their rule, but look as if the operator had not run.
-
-A rule that is wide for small values may permit zeros everywhere, or a copy of an input.
-"""
+"""Find outputs that meet their rule, but look as if the operator had not run."""
 
 from __future__ import annotations
 

@@ -221,8 +221,6 @@ def judge_relation(case: Case, outcome: Outputs, verdict: Verdict, *, half: bool
       types, or if outputs differ by more than the rules permit;
     - passes otherwise.
 
-    The cases of the other form are yielded.
-
     Args:
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """

@@ -1,7 +1,7 @@
 """Errors of FLOAT32 hardware in an activation's formula, before the last rounding.
 
-Each step of the page's formula has an error. Sums, products and reciprocals are rounded toward
-zero. `numbers.accuracy` has the errors of exp2, log2 and erf.
+Sums, products and reciprocals are rounded toward zero. `numbers.accuracy` has the errors of exp2,
+log2 and erf.
 
 Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
 """
@@ -73,7 +73,7 @@ def _celu(x: Array, Alpha: float) -> Array:
 def _cancelled_by_infinity(product: Array, Beta: float) -> Array:
     """Return where a finite product overflows FLOAT32 to the infinity opposite to an infinite Beta.
 
-    A kernel then adds infinity to -infinity, which is NaN.
+    Their sum is NaN.
     """
     beyond = np.isfinite(product) & (np.abs(product) > LARGEST_FLOAT32)
     cancelled: Array = beyond & np.isinf(Beta) & (np.sign(product) != np.sign(Beta))

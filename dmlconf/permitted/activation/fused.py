@@ -1,7 +1,5 @@
 """Permitted results of an activation that an operator applies to its own sums, with their errors.
 
-RELU is exactly 0 for sums from -6 to -4. LINEAR with an Alpha of 3 makes errors 3 times as large.
-
 Derived in docs/bounds.md, Fused activations.
 """
 
@@ -176,11 +174,8 @@ def activated_error_scale(
 ) -> tuple[ErrorScale, Array]:
     """Return the error scale of an activation's results, and the greatest error of the sums.
 
-    The error scale has no spans, unlike that of `fused_error_scale`.
-
     Args:
         error: the activation's own error at the sums.
-        result: the activation of the sums.
     """
     with np.errstate(all="ignore"):
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP

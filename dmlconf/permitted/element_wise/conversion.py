@@ -61,10 +61,7 @@ def _float_interval(tensor: Array, right: Array) -> Interval:
 
 
 def _at_most_53_bits(tensor: Array) -> Array:
-    """Return FLOAT64 numbers; integers of more than 53 bits lose their low 11 bits.
-
-    If FLOAT64 rounded an integer, it might become a FLOAT32 number and seem exact.
-    """
+    """Return FLOAT64 numbers; integers of more than 53 bits lose their low 11 bits."""
     if tensor.dtype.kind == "f" or tensor.dtype.itemsize < 8:
         return tensor.astype(np.float64)
     negative = tensor < 0

@@ -77,13 +77,10 @@ WIDENING: Final = 4.0
 Their sum is nearly normal, and exceeds 4 standard deviations once in 16,000 elements."""
 
 _LEAST_WIDENING: Final = 1.25
-"""How many root mean square errors are permitted for a single error. A result may be greatest
-inside the range, as cos(x) is for x from -0.1 to 0.1."""
+"""How many root mean square errors are permitted for a single error."""
 
 _FULLY_APART: Final = 2.3
 """`WIDENING` applies in full if the greatest random error is this many root mean squares or more.
-
-The greatest of 8 normally distributed errors exceeds 2.3 root mean squares once in 16 times.
 """
 
 _CONTINUOUS: Final = frozenset(
@@ -453,8 +450,7 @@ def _hull(
 def _below_infinity(band: Band) -> Iterator[Array]:
     """Yield the largest finite number where a band reaches from more than half of it to infinity.
 
-    If a FLOAT16 band is [60000, inf], a store toward zero may give 65504. Elsewhere the array has
-    the band's other end.
+    A store toward zero may give this number. Elsewhere the array has the band's other end.
     """
     if band.right.dtype.kind != "f":
         return
@@ -471,7 +467,6 @@ def _below_infinity(band: Band) -> Iterator[Array]:
 def _from_the_largest(bands: Sequence[Band], cases: Sequence[Case]) -> Iterator[Band]:
     """Yield the bands, extended to the largest number where some but not all samples are infinite.
 
-    If x may be 6e37 or 7e37, then 5 * x may be infinite or any number from 3e38 to the largest one.
     The band of a sample with an infinity or NaN in the node's inputs stays as it is.
     """
     finite = np.logical_or.reduce([np.isfinite(band.right) for band in bands])
@@ -542,8 +537,7 @@ def _around_unrounded(exact: Array, band: Band) -> list[Array]:
 def _outward(low: Array, high: Array, like: Array) -> Interval:
     """Return the ends; for an integer output in its type.
 
-    Integers of 32 bits or fewer are rounded outward. `stored` gives those of 64 bits, since FLOAT64
-    does not hold all of them.
+    Integers of 32 bits or fewer are rounded outward, those of 64 bits as in `stored`.
     """
     if like.dtype.kind != "f":
         limits = np.iinfo(like.dtype)

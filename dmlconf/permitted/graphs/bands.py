@@ -190,10 +190,7 @@ def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
 def bands_of(
     cases: Sequence[Case], tensor: str, values: Sequence[Array], allowance_of: AllowanceOf
 ) -> list[Band]:
-    """Return the band of an output of a node for each of several evaluations.
-
-    `cases` has the node with its inputs in each evaluation, `values` the right output.
-    """
+    """Return the band of an output of a node for each of several evaluations."""
     if len(cases) < 2 or not _computes_alone(cases[0], tensor, len(cases) * values[0].size):
         return [
             band_of(case, tensor, each, allowance_of)
@@ -207,10 +204,7 @@ def bands_of(
 
 
 def is_one_to_one(operator: Operator) -> bool:
-    """Return whether each element of an output follows from one element of each input.
-
-    Only operators of the families in `_ONE_TO_ONE` count.
-    """
+    """Return whether each element of an output follows from one element of each input."""
     return catalogue.family_of(operator).startswith(_ONE_TO_ONE)
 
 

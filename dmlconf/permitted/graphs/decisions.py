@@ -48,10 +48,7 @@ def next_in_doubt(
 
 
 def with_outcome(evaluate: Evaluate, comparison: Case, mask: Array, outcome: int) -> Evaluate:
-    """Return an evaluation like `evaluate`, but with one outcome where `mask` says so.
-
-    `comparison` is the node whose output has the outcome.
-    """
+    """Return an evaluation like `evaluate`, but with one outcome where `mask` says so."""
 
     def outputs(case: Case) -> Mapping[str, Array]:
         values = evaluate(case)

@@ -43,8 +43,7 @@ def nonzero_choices(case: Case, low: Array, high: Array) -> dict[str, list[Array
 def uncertain_rows(case: Case, low: Array, high: Array) -> Array | None:
     """Return which coordinates may be undefined: rows beyond the certainly nonzero elements.
 
-    If 2 elements are certainly nonzero, these are the rows from index 2 on. None if each element is
-    certainly zero or certainly not.
+    None if each element is certainly zero or certainly not.
     """
     certain, possible = _states(low, high)
     if (certain == possible).all():

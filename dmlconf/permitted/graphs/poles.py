@@ -122,10 +122,7 @@ def _evaluated(
 def _infinite_beside_finite(
     right: NodeValues, zeros: Sequence[NodeValues], ends: Sequence[NodeValues]
 ) -> dict[Slot, Array]:
-    """Return, by output, the elements that are infinite in one of `zeros`, finite in one of `ends`.
-
-    Outputs without such elements are left out.
-    """
+    """Return, by output, the elements infinite in one of `zeros` and finite in one of `ends`."""
     elements: dict[Slot, Array] = {}
     for slot, values in right.outputs.items():
         if values.dtype.kind != "f":

@@ -204,10 +204,7 @@ def _axes_of_lines(case: Case) -> tuple[int, ...] | None:
 
 
 def _most_indices(right: NodeValues, starts: Mapping[Slot, Array]) -> int:
-    """Return how many values are tried for open indices: 3 for indices in a line of 3 elements.
-
-    The longest range counts, as far as `_FEW_INDICES` and `_MOST_ELEMENTS` permit.
-    """
+    """Return how many values are tried for open indices: 3 for indices in a line of 3 elements."""
     most = 0
     for (name, tensor), mask in starts.items():
         case = right.cases.get(name)

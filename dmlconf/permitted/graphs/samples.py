@@ -1,9 +1,8 @@
 """Evaluations of a graph with perturbed intermediates, to see how far errors move its outputs.
 
-The method is Monte Carlo arithmetic (Parker 1997): repeat a computation with random rounding
-errors, and look at how the results spread. Most samples move each element of a node's output to the
-lowest or the highest permitted value, or a random part of the way. If the rule of x permits 3.9 to
-4.1, samples of sqrt(x) are 1.975, 2.025 and numbers between.
+The method is Monte Carlo arithmetic (Parker 1997). Most samples move each element of a node's
+output to the lowest or the highest permitted value, or a random part of the way. If the rule of x
+permits 3.9 to 4.1, samples of sqrt(x) are 1.975, 2.025 and numbers between.
 
 docs/decisions/0026-which-samples-of-a-graph.md measures the choice of samples.
 """
@@ -281,8 +280,7 @@ def _with_truncated_stores(
 ) -> NodeValues:
     """Return the nodes' results if every store in FLOAT16 is truncated.
 
-    Measured: DirectML 1.15.4 truncates what FLOAT16 nodes store. Such errors may exceed those of
-    all other samples.
+    Measured: DirectML 1.15.4 truncates what FLOAT16 nodes store.
     """
 
     def truncate(node: Node, own: Case, tensor: str, values: Array) -> Array:

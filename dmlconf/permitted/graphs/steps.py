@@ -58,10 +58,7 @@ _MOVE_ELEMENTS: Final = frozenset(
         "TILE",
     }
 )
-"""Operators that only move elements: each output element is an input element, or a constant.
-
-Which one it is follows from one index in GATHER and GATHER_ELEMENTS, and from one length in
-REVERSE_SUBSEQUENCES."""
+"""Operators that only move elements: each output element is an input element, or a constant."""
 
 _MOST: Final = 8
 """The most whole numbers of an element that are tried."""

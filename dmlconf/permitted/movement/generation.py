@@ -46,7 +46,7 @@ def fill_value_sequence_candidates(
     """Return the candidates of a floating-point sequence; product and sum are rounded up or down.
 
     Measured in graphs: DirectML 1.15.4 rounds the product to the nearest FLOAT16 number before it
-    adds the start. 685 * 3 + 1.5 is then 2058, and 2056 otherwise.
+    adds the start.
 
     Source: Direct3D 11.3 functional specification: addition and multiplication.
     """

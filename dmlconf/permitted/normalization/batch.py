@@ -303,7 +303,6 @@ def _sum_error_scale(
         moments.squares.sum(moments.over, keepdims=True),
     )
     error_scale = error_scale.overflowing_where(overflows(intermediate) | moments.overflows)
-    # An infinite factor has the same effects as in BATCH_NORMALIZATION.
     error_scale = error_scale.overflowing_where(unbounded(factor, moments.deviation))
     return values, error_scale.overflowing_where(overflows(np.abs(factor)))
 

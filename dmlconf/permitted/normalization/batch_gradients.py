@@ -216,10 +216,7 @@ def _parameter_error_scales(
 
 
 def _partial_sizes(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
-    """Return the sizes of partial sums stored in FLOAT16; 0 if the dimensions are adjacent.
-
-    Of the two orders that `parts_of` yields, the greater size counts.
-    """
+    """Return the sizes of partial sums stored in FLOAT16; 0 if the dimensions are adjacent."""
     total: Array = np.zeros_like(terms.sum(over, keepdims=True))
     for first, second in parts_of(over, terms.shape):
         sums = store_sizes(terms.sum(first, keepdims=True), exact).sum(second, keepdims=True)

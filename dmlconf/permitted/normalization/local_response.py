@@ -258,9 +258,6 @@ def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
 
 
 def _condition(base: Array, terms: Array, exponent: float) -> Array:
-    """Return the relative error of the power in units of the rounding error of one operation.
-
-    It is the condition number of the power, plus the errors of log2 and exp2.
-    """
+    """Return the relative error of the power in units of the rounding error of one operation."""
     condition: Array = 1 + exponent * (terms / np.abs(base) + np.abs(np.log2(np.abs(base))))
     return condition

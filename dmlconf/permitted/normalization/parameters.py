@@ -1,8 +1,4 @@
-"""Errors of means, and of `(x - mean) / deviation`, which several normalisations compute.
-
-`of_rounding_alone`, `unbounded` and `variance_overflows` say where a quotient by the deviation may
-be far off.
-"""
+"""Errors of means, and of `(x - mean) / deviation`, which several normalisations compute."""
 
 from __future__ import annotations
 
@@ -28,8 +24,7 @@ __all__ = [
 def cancellation_of(variance: Array, epsilon: float) -> Array:
     """Return the factor by which a negative epsilon amplifies the relative error of the variance.
 
-    With a variance of 1 and an epsilon of -0.9, the factor is 1.9 / 0.1 = 19. It is 1 if epsilon is
-    not negative.
+    It is 19 for a variance of 1 and an epsilon of -0.9, and 1 for an epsilon of 0 or more.
     """
     sizes = np.abs(variance) + abs(single(epsilon))
     return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
@@ -59,7 +54,6 @@ def quotient_scale(
     quotient = np.abs(centred) / deviation
     step = roundings(terms) * HALF_STEP
     of_mean = alike[0] * partial / deviation
-    # Above 1 if a negative epsilon cancels a part of the variance.
     of_sum = np.maximum(variance / np.square(deviation), 1.0)
     of_variance = 0.5 * alike[1] * of_sum
     of_variance += np.minimum(0.5 * np.square(step * of_mean), 1.0) / step

@@ -68,9 +68,8 @@ class Statistics:
 def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes]]:
     """Yield both ways to reduce dimensions in two steps; nothing if all are adjacent.
 
-    For the dimensions 0 and 2, these are (2,) before (0,) and (0,) before (2,). For 0, 2 and 4,
-    they are (4,) before (0, 2), and (0, 2) before (4,). Dimensions of size 1 do not count.
-    Measured: the first step of a sum of gradients is stored in FLOAT16.
+    For the dimensions 0 and 2, these are (2,) before (0,) and (0,) before (2,). Dimensions of size
+    1 do not count. Measured: the first step of a sum of gradients is stored in FLOAT16.
     """
     counted = [axis for axis in over if shape[axis] > 1]
     between = range(counted[0], counted[-1]) if counted else ()

@@ -60,9 +60,9 @@ class ErrorScale(SumErrors):
         return self.map(lambda values: values[index])
 
     def __add__(self, other: ErrorScale) -> ErrorScale:
-        """Return the sums, stores, overflows and growth of a sum of two outputs.
+        """Return the sums, stores, overflows and growth of a sum of two outputs, not yet rounded.
 
-        The growth is the greater one of both. The rounding of this addition is not included.
+        The growth is the greater one of both.
         """
         stored = other.stored if self.stored is None else self.stored
         if self.stored is not None and other.stored is not None:

@@ -95,7 +95,6 @@ def multihead_attention1_error_scale(
     def in_order(part: Array) -> Array:
         return heads_side_by_side(part, parts).reshape(output.Sizes)
 
-    # Error scales may exceed the largest number of the output's type.
     error_scale = values.map(in_order)
     if values.overflows is not None:
         error_scale = error_scale.overflowing_where(in_order(values.overflows))

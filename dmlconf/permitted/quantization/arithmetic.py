@@ -215,10 +215,7 @@ def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
 
 
 def _saturated(numbers: Array, scale: Array, *, first: bool) -> Array:
-    """Return scaled numbers, limited to FLOAT16's range; if `first`, also limited before scaling.
-
-    1e5 * 0.5 is 5e4, but 65504 * 0.5 = 32752 if `first`.
-    """
+    """Return scaled numbers, limited to FLOAT16's range, if `first` also before they are scaled."""
     largest = LARGEST_FLOAT16
     held = np.clip(numbers, -largest, largest) if first else numbers
     scaled: Array = np.clip(held * scale, -largest, largest)

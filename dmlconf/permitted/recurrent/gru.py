@@ -51,10 +51,7 @@ def gru_error_scale(desc: GruDesc) -> tuple[ErrorScale, ...]:
 
 
 def error_scales_of_kernels(desc: GruDesc, direction: Direction[GruDesc]) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs that a desc has.
-
-    `direction` computes one direction of the layer, as `gru_direction` does.
-    """
+    """Return the error scales of the outputs that a desc has."""
     kernel_sites: tuple[Sites, ...]
     if desc.LinearBeforeReset:
         kernel_sites = (_NEWER, _NEWER | {"gate"}, _OLDER, _EVERYTHING)

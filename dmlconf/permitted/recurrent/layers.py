@@ -31,8 +31,8 @@ _NEXT_TO_NOTHING: Final = 2.0**-100
 """The error scale of results that are nearly exact, in place of 0."""
 
 MOST_ERRORS: Final = 1 << 18
-"""The most elements that `spread.Spread.shared` may have at one step of a group of kernels, so that
-the processor's cache holds them: 2 MiB. A single kernel may have more."""
+"""The most elements that `spread.Spread.shared` may have at one step of a group of kernels: 2 MiB.
+A single kernel may have more."""
 
 MOST_ERRORS_OF_PART: Final = 1 << 19
 """The most elements that `spread.Spread.shared` may have at one step of a FLOAT32 batch: 4 MiB. A
@@ -115,7 +115,7 @@ def of_kernels(values: Sequence[Array], scales: Sequence[ErrorScale], terms: int
     Each element has the least error scale of all kernels. If a kernel has the value v, and its
     error is larger by d, it has the span from v - d to v + d. A result is right if its distance
     from one of the spans is within the limit of the error scale. If one kernel may give anything,
-    any result is right. The output's rule counts `terms` terms.
+    any result is right.
 
     Derived in docs/bounds.md, Recurrent layers.
     """

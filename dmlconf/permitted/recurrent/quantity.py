@@ -165,10 +165,7 @@ class Quantity(Values):
         carried: Callable[[ErrorScale, ErrorScale], ErrorScale],
         spread: Callable[[Spread, Spread], Spread],
     ) -> Quantity:
-        """Return a sum or product of two quantities, with the errors of both and its own rounding.
-
-        `carried` and `spread` compute the error scale and the spreads of the result.
-        """
+        """Return a sum or product of two quantities, with their errors and its own rounding."""
         error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(_own_size(value))
         # NaN times zero, or plus any number, is NaN.
         error_scale = error_scale.open_where(self._open() | other._open())
@@ -329,7 +326,6 @@ class Quantity(Values):
             return replace(product.nothing().where(self.absent, product), terms=terms)
         value = self.value @ matrix
         error_scale = self.error_scale.times(matrix)
-        # The worst-case error grows with every step, so it is limited.
         errors = self.error_scale.sums
         errors = np.where(errors >= ANY_RESULT, errors, np.minimum(errors, _MOST_CARRIED))
         sums = _product_size(np.abs(self.value) + errors, matrix)
@@ -358,10 +354,7 @@ class Quantity(Values):
         return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
     def common(self) -> Quantity:
-        """Return the values, whose errors become common to all results computed from them.
-
-        In a sum of two such results, the parts of one error may cancel.
-        """
+        """Return the values, whose errors become common to all results computed from them."""
         if self.spreads is None:
             return self
         sources = sources_of(self.value)

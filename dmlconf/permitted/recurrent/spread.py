@@ -98,7 +98,6 @@ class Spread:
         # An error has the same index in all values of a step, so rows of 0 stay.
         product = np.zeros((*shared.shape[:-1], matrix.shape[1]))
         present = _nonzero(shared)
-        # One matrix product for all rows, instead of one for each error.
         rows = shared[present].reshape(-1, shared.shape[-1]) @ matrix
         product[present] = rows.reshape(-1, *product.shape[1:])
         return Spread(np.zeros(product.shape[1:]), product)

@@ -193,10 +193,7 @@ def unsure(reading: Reading, at: UncertainSamples, axis: int) -> Array:
 
 
 def adrift(reading: Reading, at: UncertainSamples, axis: int) -> Array:
-    """Return which outputs have a sample that may be in the tensor, with an error above _ADRIFT.
-
-    The result has the sizes {regions, outputs}.
-    """
+    """Return which outputs have a sample that may be in the tensor, with an error above _ADRIFT."""
     size = reading.values.shape[axis]
     near = (at.values + at.errors >= -1) & (at.values - at.errors <= size)
     outputs: Array = ((at.errors > _ADRIFT) & near & at.used()).any(axis=1)
