@@ -178,8 +178,8 @@ def _with_other_inputs(
 def run_under(case: Case, circumstances: Iterable[Circumstance]) -> Steps[Exercises | Outcome]:
     """Yield a case, and then the case under each circumstance, one at a time.
 
-    So it is known which circumstance causes a breakdown. No further circumstance is tried after it.
-    If the plain run gives no outputs, its outcome is returned.
+    After a breakdown, no further circumstance is tried. If the plain run gives no outputs, its
+    outcome is returned.
     """
     plain: Outcome = yield case
     if not isinstance(plain, Outputs):

@@ -7,8 +7,8 @@ There are three kinds of record:
 
 - `cases`: values that follow from a case's entry and its data files alone, such as its facts
 - `figures`: the figures of a comparison
-- `judged`: the key of a record of `figures`, found without computing the expected values; its key
-  is a digest of the case's entry, its data files, the outputs and the source of expected values
+- `judged`: which record of `figures` belongs to outputs, by a digest of the case's entry, its data
+  files, the outputs and the source of expected values
 
 Keys are no secret, so whoever can write to the user's cache folder can make a wrong output pass
 (docs/security.md). Certificates are judged without the cache.

@@ -44,8 +44,7 @@ def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
     reference's result.
 
     Source: Direct3D 11.3 functional specification, 3.2.2: floats are narrowed toward zero or to
-    nearest, and a 32-bit integer becomes the nearest FLOAT32 number. The specification has no
-    64-bit integers.
+    nearest, and a 32-bit integer becomes the nearest FLOAT32 number.
     """
     right = cast(InputTensor, OutputTensor)
     return _float_interval(InputTensor, right) if right.dtype.kind == "f" else (right, right)

@@ -1,8 +1,8 @@
 """Permitted outputs of a graph: the errors of its nodes, carried through later nodes.
 
-The graph is evaluated many times, each time with other permitted errors of the intermediates. These
-evaluations are the samples (`samples`). If y = 2 * x, and the rule of x permits 1.00 to 1.02,
-samples of y are 2.00 to 2.04. An element of an output may lie
+The graph is evaluated many times, each time with other permitted errors of the intermediates. Such
+an evaluation is a sample (`samples`). If y = 2 * x, and the rule of x permits 1.00 to 1.02, samples
+of y are 2.00 to 2.04. An element of an output may lie
 
 - between the least and the greatest sample;
 - up to 4 root mean square errors of the random samples from the right value, since independent

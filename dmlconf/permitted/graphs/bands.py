@@ -96,9 +96,9 @@ class Band:
         """Return the right values, moved toward the ends of the band as far as `far` says.
 
         With -1 they become the lowest permitted value, with 1 the highest; with 0.5 they move half
-        way to the highest. Instead of an infinite end, part of the way leads to `finite_ends`. An
-        infinite right value becomes the largest finite number if the band's other end is finite
-        and `far` is between -1 and 1. Elements that are open, or whose end is NaN, do not move.
+        way to the highest. If an end is infinite, they move part of the way to `finite_ends`. An
+        infinite right value becomes the largest finite number if the band's other end is finite and
+        `far` is between -1 and 1. Elements that are open, or whose end is NaN, do not move.
         """
         values = self.right
         ends = between = np.where(far > 0, self.highest, self.lowest)

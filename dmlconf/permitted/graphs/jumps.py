@@ -2,7 +2,7 @@
 
 The remainder of 1000.1 by 1 is 0.1. If the dividend may be off by 0.2, the remainder is between 0
 and 0.3 or between 0.9 and 1. The gradient of a maximum goes to either of two elements that are
-equal within their errors. Samples of the graph show some of these results, but not all.
+equal within their errors.
 
 Also at a jump are quotients by roots that may be NaN, undefined coordinates of NONZERO_COORDINATES,
 and results of ELEMENT_WISE_LOGICAL_EQUALS (see `decisions`).

@@ -1,7 +1,7 @@
 """Permitted errors of BATCH_NORMALIZATION and BATCH_NORMALIZATION_TRAINING.
 
 Variables named `steps` hold the errors of single operations besides a long sum: the sizes of their
-results, each times the half ULPs that it may be off.
+results, each times the half ULPs that the operation may be off.
 
 Derived in docs/bounds.md, Normalisation.
 """

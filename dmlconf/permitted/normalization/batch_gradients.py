@@ -103,7 +103,7 @@ def batch_normalization_training_grad_error_scale(
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
     """Return the error scales of the three gradients if mean and variance depend on the input.
 
-    They are the formulas of the gradients for the input, the scale and the bias, with absolute
+    They are the formulas of the gradients for the input, the scale and the bias with absolute
     values. Kernels may store the sums, the means, the terms and the differences of terms in
     FLOAT16.
 

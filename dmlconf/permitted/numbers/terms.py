@@ -62,9 +62,9 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
 def values_repeat(values: Array, axis: int) -> bool:
     """Return whether a number other than 0 makes up much of a line of FLOAT32 numbers.
 
-    A line extends along the axis and has n numbers. The result is true if n is at least 64, and one
-    number occurs more than sqrt(n) times in its line. Of more than 511 lines, only some are
-    examined. False for other types than FLOAT32.
+    A line extends along the axis and has n numbers. The result is true if n is at least 64, and a
+    number other than 0 occurs more than sqrt(n) times in its line. Of more than 511 lines, only
+    some are examined. False for other types than FLOAT32.
     """
     count = values.shape[axis]
     if values.dtype != np.float32 or count < _LEAST:
@@ -109,7 +109,7 @@ def steps_beside_sum(sizes: Array, terms: int) -> Array:
     """Return the error scale of steps before or after a sum, such as a division by its length.
 
     A step is rounded once, but the rule multiplies the whole error scale by the roundings of n
-    terms. So the result is the error of the step divided by that number.
+    terms. So the result is the error of the step, divided by that number.
 
     Args:
         sizes: the sum of the sizes that are rounded, each times the half ULPs that it may be off.

@@ -235,8 +235,7 @@ def _open_rows(sizes: ErrorScale, scores: Array, beyond: Array) -> tuple[ErrorSc
 def _overflowing_products(fields: Mapping[str, Any], heads: tuple[int, int]) -> Array:
     """Return which products of finite queries and keys may overflow before Scale makes them small.
 
-    By the page, Scale comes last: -4 times 3.4e38 is an infinity, and times a Scale of 0 it is NaN.
-    Measured: DirectML 1.15.4 gives NaN.
+    An infinite product times a Scale of 0 is NaN. Measured on DirectML 1.15.4.
     """
     parts = heads_of(_each(finite_sizes, fields), *heads)
     largest = parts.query.max(initial=0) * parts.key.max(initial=0) * parts.query.shape[3]
