@@ -214,7 +214,6 @@ def _transitions(
 def _counts(
     timeline: Timeline, line: Line, number: int, along: Sequence[tuple[int, VerdictAt]]
 ) -> tuple[int, int]:
-    """Return how many runs of a line had a case, and in how many it failed."""
     runs = failed = 0
     own = [
         indices for each, indices in line.indices_by_set.items() if timeline.set_has(each, number)

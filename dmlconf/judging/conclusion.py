@@ -72,7 +72,6 @@ class Conclusion:
         against: gives the expected outcome of cases or outputs for which the case states none.
         faults: the known faults of the DirectML under test.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
-        options: what else may excuse failures, and what else runs.
         deviations: the deviations of the backend's target from DirectML's documentation.
         findings: the known mistakes of the backend's runtime, which verdicts name.
         is_reference: whether the reference computes the outcomes.

@@ -277,7 +277,6 @@ class FigureCache:
             self.store.prune()  # A run that was killed did not.
 
     def _is_full(self, group: str) -> bool:
-        """Return whether no more records of a group are kept in this run."""
         return self._overflows[group] >= _MOST_OVERFLOWS
 
     def _group(self, group: str) -> _Group:

@@ -22,7 +22,6 @@ class NeedsRun(Generic[_Result]):
     """A judgement that waits for another run.
 
     Attributes:
-        item: the case or exercise to run alone.
         steps: the judgement, which continues with the result.
     """
 

@@ -99,7 +99,6 @@ def in_other_form(case: Case, relation: Relation) -> Steps[dict[str, Array] | St
 
 
 def _transformed(case: Case, relation: Relation) -> GraphCase:
-    """Return the other form of a graph that is a single graph as well."""
     transform = {
         Relation.EXPORTED: exported,
         Relation.OWNED: owned_otherwise,

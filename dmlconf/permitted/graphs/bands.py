@@ -43,8 +43,6 @@ class Band:
 
     Attributes:
         right: what the reference computes, in the output's data type.
-        lowest: the least permitted values.
-        highest: the greatest permitted values.
         open: for which elements any value is right.
         overflows: where NaN, infinity and negative infinity are right as well, since a sum may
             overflow; None for nowhere.

@@ -4,8 +4,8 @@ The reciprocal of a number from -0.001 to 0.002 is at most -1000 or at least 500
 intermediate are rarely 0, and do not show that its reciprocal may be infinite. So the graph is also
 evaluated with zeros of both signs in its place.
 
-ACOS of a number from -5 to 6 is NaN, or any number from 0 to 3.1416. Few samples lie between -1 and
-1, so the graph is also evaluated with -1 and with 1.
+ACOS of a number from -5 to 6 is NaN, or any number from 0 to 3.1416, so the graph is also evaluated
+with -1 and with 1.
 """
 
 from __future__ import annotations

@@ -63,7 +63,6 @@ class Sample:
     """An evaluation of a graph on moved intermediates.
 
     Attributes:
-        values: the outputs of the nodes.
         beyond: by output of a node, the elements that `Band.beyond` marks in this evaluation;
             outputs that the sample does not move within their bands are left out.
     """

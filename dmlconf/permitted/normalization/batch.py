@@ -2,8 +2,6 @@
 
 Variables named `steps` hold the errors of single operations besides a long sum: the sizes of their
 results, each times the half ULPs that the operation may be off.
-
-Derived in docs/bounds.md, Normalisation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Permitted errors of BATCH_NORMALIZATION_GRAD and BATCH_NORMALIZATION_TRAINING_GRAD.
-
-Derived in docs/bounds.md, Gradients of normalisation.
-"""
+"""Permitted errors of BATCH_NORMALIZATION_GRAD and BATCH_NORMALIZATION_TRAINING_GRAD."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Permitted errors of LOCAL_RESPONSE_NORMALIZATION and its gradient: those of sums and of powers.
 
 The base is `Bias + Alpha / LocalSize * sum(x ** 2)`, which is raised to a power.
-
-Derived in docs/bounds.md, Local response normalisation.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A score is the scaled product of a query and a key, plus a bias of their positions and a mask. The
 shares of a softmax over the scores weight the values.
-
-Derived in docs/bounds.md, Softmax.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Permitted errors of GEMM, `Alpha * A * B + Beta * C`, with a fused activation or softmax.
-
-Derived in docs/bounds.md, Sums.
-"""
+"""Permitted errors of GEMM, `Alpha * A * B + Beta * C`, with a fused activation or softmax."""
 
 from __future__ import annotations
 

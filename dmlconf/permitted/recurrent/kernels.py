@@ -57,7 +57,6 @@ class Kernels:
     """Several kernels, simulated at once: each computes the layer in rows of its own.
 
     Attributes:
-        each: the kernels.
         dtype: the data type of the layer's tensors.
     """
 

@@ -181,7 +181,6 @@ def _simulations(
 def _error_scales_of(
     outputs: Sequence[Values], descs: Sequence[TensorDesc | None], terms: int
 ) -> tuple[ErrorScale, ...]:
-    """Return the error scales of the outputs whose desc is not None."""
     return tuple(
         quantity_of(output).narrowed(terms)
         for output, desc in zip(outputs, descs, strict=True)

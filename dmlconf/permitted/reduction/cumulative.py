@@ -1,7 +1,4 @@
-"""Permitted errors of cumulative sums and products.
-
-Derived in docs/bounds.md, Sums and Products.
-"""
+"""Permitted errors of cumulative sums and products."""
 
 from __future__ import annotations
 

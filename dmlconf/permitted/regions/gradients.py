@@ -145,8 +145,7 @@ class _UncertainGradients(RoiGradients):
         """Set infinite errors for elements for which any result is right.
 
         These are all elements of the batch of a region with undefined coordinates, and the elements
-        around the samples of an output with special numbers. A kernel may multiply a special number
-        by a share of 0, or skip it.
+        around the samples of an output with special numbers.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         marked = self._special(image=self.greatest)
