@@ -40,7 +40,7 @@ def plan_run(
         operators: take only cases of these operators, and graphs with one of them; all if empty.
         cases: identifiers, names of matrices or patterns of the cases to take; all if empty.
         against: what gives expected values that cases do not state, as `--against` takes it.
-        jobs: worker processes side by side; None as in `limits_of`.
+        jobs: how many worker processes run at once; None lets `limits_of` choose.
         timeout: seconds that one case may take in a worker process.
         store: keeps the content of checked files, so that they are not checked again.
 

@@ -1,7 +1,6 @@
 """Run and judge cases in worker processes, for backends that are trusted not to break down.
 
-Such a backend takes less time to run a case than dmlconf to build and judge it. So each process
-does all three.
+Each process also builds its cases, since building and judging take longer than running.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def in_processes(
 ) -> Generator[tuple[Verdict, Ran | None], None, None]:
     """Run a task on the cases of a plan; yield each verdict with the process in which its case ran.
 
-    The process is None for a case that did not run, as its operator had crashed too often.
+    The process is None if the case did not run, since its operator had crashed too often.
 
     Args:
         backend: the backend that each process creates for the task.

@@ -57,7 +57,6 @@ def repeated(
 
 
 def _with_repetition(verdict: Verdict, repetition: int, times: int) -> Verdict:
-    """Return the verdict; its message names the repetition if there are several."""
     if verdict.reason is None or times == 1:
         return verdict
     message = f"{verdict.reason.message} (in repetition {repetition} of {times})"

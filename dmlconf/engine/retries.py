@@ -26,7 +26,7 @@ class Retries:
         times: int,
         earlier: Mapping[str, Sequence[Verdict]] | None = None,
     ) -> None:
-        """Begin with the attempts of an `earlier` part of the run, by case; these count too."""
+        """Begin with the attempts, by case, of an `earlier` part of the run."""
         self._times = times
         self.attempts = {case: list(attempts) for case, attempts in (earlier or {}).items()}
 
@@ -38,8 +38,8 @@ class Retries:
         With retries, each attempt at a failing case is yielded as well.
 
         Args:
-            most_failures: after how many failing cases no further case starts; None for no limit.
-                Without retries it is ignored.
+            most_failures: with retries, the number of failing cases after which no other case
+                starts; None for no limit.
         """
         if not self._times:
             yield from judge(plan)

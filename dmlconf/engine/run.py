@@ -25,7 +25,7 @@ __all__ = ["How", "Rounds", "Run"]
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How each case runs, on any machine.
+    """How each case runs and is judged.
 
     Attributes:
         limits: the resources that the run may use on each machine.

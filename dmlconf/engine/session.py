@@ -1,6 +1,6 @@
 """Open a backend, give it the cases of a plan, and yield their verdicts or outcomes.
 
-The header of a run log is made here too, since it describes the open backend.
+This module also makes the header of a run log.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class OpenBackend:
             with its `Exercises` or a breakdown.
         faults: the known faults of the backend's DirectML.
         variants: the variants of the backend, by label; empty if it has none.
-        is_reference: whether the outcomes are right, since the reference runs in this process.
+        is_reference: whether this process runs the reference, so that outcomes are right.
         latest: returns the worker process of the case that `execute` yielded last; None if no
             worker process ran it.
     """
@@ -201,7 +201,6 @@ def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
 
 
 def _with_inputs(case: Case) -> Case:
-    """Return the case with its inputs' arrays, which running and judging need."""
     if isinstance(case.expectation, ExpectedRejection):
         return case  # The case's tensors may be larger than any memory.
     with suppress(MemoryError):  # The backend runs into the same error and reports it.
@@ -210,13 +209,13 @@ def _with_inputs(case: Case) -> Case:
 
 
 def no_expectation(case: Case) -> None:
-    """Return None: the source of expected outcomes that has none."""
+    """Return None, as a source without expected outcomes."""
 
 
 def source_digest(against: Against) -> Callable[[str], str | None]:
-    """Return a function that takes an operator and returns a digest of what a source gives for it.
+    """Return a function from an operator to a digest of the outcomes that a source expects of it.
 
-    The function returns None if the source has no digest.
+    The digest is None if the source has none.
     """
     if against is no_expectation:
         return lambda operator: "nothing"
@@ -239,15 +238,15 @@ class _ByBackend:
         return Recorded(outcome, Provenance.REFERENCE)
 
     def digest(self, operator: str) -> str | None:
-        """Return a digest for the reference; None for any other backend.
+        """Return the reference's name; None for another backend.
 
-        A name is enough: a change of the reference's code makes cached judgements invalid.
+        A change of the reference's code makes cached judgements invalid by itself.
         """
         return REFERENCE if str(self._name) == REFERENCE else None
 
 
 def reference(name: str, tested: registry.BackendName) -> Against:
-    """Return a backend as the source of expected outcomes; a backend expects nothing of itself.
+    """Return a backend as the source of expected outcomes; the tested one expects nothing.
 
     Args:
         name: the backend to compare with, as named on the command line.
@@ -426,10 +425,10 @@ def from_process(verdict: Verdict, ran: Ran | None) -> Verdict:
 
 
 _GRAPHS_AT_ONCE: Final = 50
-"""The most cases in a part of graphs that also run in other forms; these run after the part."""
+"""The most graphs in a part, if they also run in other forms; those run after the part."""
 
 _EXERCISED_AT_ONCE: Final = 512
-"""The most cases under circumstances in a part of a plan; after the part, some run again."""
+"""The most cases in a part, if they also run under circumstances."""
 
 
 def _parts(
@@ -437,7 +436,7 @@ def _parts(
 ) -> Iterator[Iterable[PlannedCase]]:
     """Yield the plan in parts, in its order; graphs that also run in other forms are kept apart.
 
-    The cases of a part must be taken before the next part.
+    Take all cases of a part before the next part.
     """
 
     def apart(planned: PlannedCase) -> bool:
@@ -464,11 +463,12 @@ def runnable(
     aside: Callable[[PlannedCase, Case], bool] = lambda planned, case: False,
     recall: Callable[[Case], None] = _nothing,
 ) -> Iterator[Case]:
-    """Yield the cases that the backend must run; append verdicts on others to `unsupported`.
+    """Yield the cases that the backend must run; append verdicts on those that it cannot run.
 
     Args:
+        unsupported: where the verdicts are appended.
         aside: returns whether the caller runs a case elsewhere; such cases are not yielded.
-        recall: as in `valid_case`.
+        recall: called with each built case, before its constraints are checked.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

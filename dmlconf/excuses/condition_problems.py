@@ -19,10 +19,12 @@ _Key = Sequence[str | int]
 
 
 def operator_problems(document: Document, where: _Key, names: Iterable[str]) -> Iterator[Problem]:
-    """Yield a problem for each name in the list at `where` that the catalogue does not know.
+    """Yield a problem for each name of an operator that the catalogue does not know.
 
-    Short names and those of ONNX and WebNN, which may stand for several operators, are refused too,
-    with the operators that they stand for.
+    For a short name, or a name in ONNX or WebNN, the problem lists the operators that are meant.
+
+    Args:
+        where: the key of the list of names.
     """
     for index, name in enumerate(names):
         try:
@@ -40,7 +42,7 @@ def _meant(name: str) -> str | None:
 
 
 def require_operators(document: Document, entries: str) -> Sequence[Mapping[str, Any]]:
-    """Return the entries in the list at a key, which name only operators that exist.
+    """Return the list of entries under a key, after a check of their operators.
 
     Raises:
         InvalidFilesError: entries name unknown operators.
@@ -65,10 +67,10 @@ def condition_problems(
     operators: Collection[str] = (),
     cases: Collection[str] = (),
 ) -> Iterator[Problem]:
-    """Yield problems of a condition: it cannot be read, or all operators of the entry lack a name.
+    """Yield problems of a condition: bad syntax, or a name that all the entry's operators lack.
 
-    Names are not checked if the entry has cases but no operators, and a case may be a graph:
-    tensors of graphs may have any name.
+    Without `operators`, names are not checked if a case may be a graph, whose tensors may have any
+    name.
 
     Args:
         where: the key of the condition.

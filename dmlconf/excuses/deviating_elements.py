@@ -31,7 +31,7 @@ def _near(
     relative: float,
     absolute: float,
 ) -> Array:
-    """Finite numbers within a relative plus an absolute error: 1.0005 for 1 if `relative` is 1e-3.
+    """Finite elements whose error is at most `absolute` plus `relative` times the right size.
 
     An output of integers has none.
     """
@@ -142,7 +142,7 @@ def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Ar
 
 
 def _out_of_range(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Integers at whose index an input is NaN or, truncated, beyond their type: 300 for UINT8."""
+    """Integers at whose index a float input is NaN or, truncated, beyond the output's type."""
     out = np.zeros(right.shape, bool)
     if right.dtype.kind not in "iu":
         return out
@@ -213,7 +213,7 @@ def _empty_sequence(case: Case, inputs: Mapping[str, Array], right: Array, actua
 
 
 def _halfway_region(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Outputs of regions with a scaled coordinate halfway between two elements: 10 * 0.25."""
+    """Outputs of regions with a scaled coordinate halfway between two integers: 10 * 0.25."""
     corners = inputs["ROITensor"].reshape(-1, 5)[:, 1:].astype(np.float64)
     halfway = np.abs(corners * case.desc["SpatialScale"]) % 1 == 0.5
     shape = (-1,) + (1,) * (right.ndim - 1)
@@ -251,7 +251,7 @@ def _index_of_equal(case: Case, inputs: Mapping[str, Array], right: Array, actua
 
 
 def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Results of shifts by all bits of the type or more: a UINT8 by 8."""
+    """Results of shifts by at least the number of bits of the type: of UINT8 by 8."""
     wide: Array = inputs["BTensor"].astype(np.uint64) >= 8 * right.dtype.itemsize
     return wide
 

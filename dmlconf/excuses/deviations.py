@@ -57,12 +57,12 @@ class Deviation:
     """A statement of a target's specification that differs from DirectML's documentation.
 
     Attributes:
-        scope: the cases that it may concern.
+        scope: the cases that the deviation may concern.
         elements: names in `ELEMENTS`; an element may differ if all these functions find it.
         arguments: further arguments of the functions in `ELEMENTS`, or the permitted errors of
             `formula`.
         formula: computes the elements that the target may give instead.
-        refuses: a name in `REFUSALS`, if the target may refuse the case for some inputs; or empty.
+        refuses: a name in `REFUSALS` if the target may refuse some inputs; otherwise empty.
         says: the sentence, and what it leaves open.
         link: the address of the sentence.
     """
@@ -115,7 +115,7 @@ class Deviations:
     """The deviations of a target.
 
     Attributes:
-        target: its name; empty for DirectML itself, and for a backend without a known target.
+        target: the target's name; empty for DirectML, and for a backend without a known target.
     """
 
     target: str = ""
@@ -202,10 +202,7 @@ def patched(
 
 
 def _operands(case: Case) -> Mapping[str, Array]:
-    """Return the inputs; if the desc has a ScaleBias, it is applied to InputTensor.
-
-    With a Scale of 3, 2e38 becomes infinity. Integers stay as they are.
-    """
+    """Return the inputs; if the desc has a ScaleBias, it is applied to a float InputTensor."""
     inputs, by = case.inputs(), case.desc.get("ScaleBias")
     if is_identity(by):
         return inputs

@@ -103,7 +103,7 @@ def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
 
 
 def lint_known_faults(path: Path | None = None) -> list[Problem]:
-    """Return the problems of the list: those of its form or, if it fits its schema, others."""
+    """Return where the list breaks its schema or, if it does not, its other problems."""
     return problems_in(lambda: _document(path))
 
 

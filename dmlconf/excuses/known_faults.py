@@ -115,7 +115,7 @@ class ConstantCondition:
 
     Attributes:
         when: a condition over the constant's `ByteCount`, `ElementCount` and `DataType`, and
-            `BytesRead`, the size of the largest node input that reads the constant.
+            `BytesRead`, the bytes of the largest node input that reads the constant.
     """
 
     when: Expression
@@ -206,7 +206,7 @@ class KnownFault:
         return f"DirectML {self.releases}"
 
     def concerns(self, case: Case, *, as_graph: bool = True) -> bool:
-        """Return whether the fault affects a case or a node of it.
+        """Return whether the fault affects a case or one of its nodes.
 
         Args:
             as_graph: whether single operators are compiled as graphs.
@@ -301,7 +301,6 @@ def _observed(kind: FaultKind, outcome: Outputs) -> bool:
 
 
 def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
-    """Return whether these faults together cause an outcome: its outputs and what was observed."""
     from dmlconf.faults.prediction import predictions
 
     def formula(part: Case) -> Computed | None:

@@ -24,7 +24,7 @@ def _zero_divisor(case: Case, inputs: Mapping[str, Array]) -> bool:
 def _index_out_of_bounds(case: Case, inputs: Mapping[str, Array]) -> bool:
     """An index is outside [-s, s - 1], where s is the size of its axis.
 
-    For MAX_UNPOOLING, s is how many elements the output has. In a graph, a node's index counts.
+    For MAX_UNPOOLING, s is how many elements the output has. In a graph, the nodes' indices count.
     """
     if case.nodes:
         nodes = evaluate_nodes(case, evaluate).cases.values()

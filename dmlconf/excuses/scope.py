@@ -61,7 +61,6 @@ class Facts:
     """The facts of a case that conditions read; all conditions share one budget of computation."""
 
     def __init__(self, case: Case) -> None:
-        """Take the case; its facts are derived when the first condition needs them."""
         self._case = case
         self._budget = Budget(MOST_SCOPE_STEPS)
 

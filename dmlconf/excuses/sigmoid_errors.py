@@ -38,8 +38,8 @@ def near_sigmoids(
     """Elements of a sigmoid or of x * sigmoid(a * x), also fused, that a sigmoid's error explains.
 
     The error is `absolute` for a sigmoid, and |x| * `absolute` for x * sigmoid(a * x). In a graph
-    or a recurrent layer, it is 4 times the element's largest error in `_SAMPLES` evaluations with
-    sigmoids that are off by `absolute`. One ULP is added to each error.
+    or a recurrent layer, the error is 4 times the element's largest error in `_SAMPLES`
+    evaluations with sigmoids that are off by `absolute`. One ULP is added to each error.
     """
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
@@ -62,7 +62,7 @@ def _within(right: Array, actual: Array, error: Array) -> Array:
 
 
 def _behind_sigmoids(case: Case, right: Array, actual: Array, absolute: float) -> Array:
-    """Return a mask of the elements that errors of sigmoids may explain."""
+    """Return a mask of elements of a graph or a layer that errors of sigmoids may explain."""
     if not _has_sigmoid(case):
         return np.zeros(right.shape, bool)
     same = (name for name, each in evaluate(case).items() if each.tobytes() == right.tobytes())

@@ -37,8 +37,8 @@ class Limit:
             CompileOperator includes CompileGraph.
         hresult: the name of the HRESULT; `S_OK` if the case runs, but fails.
         operators: names of affected operators; None for any.
-        data_types: the affected data types of each tensor's field; None for any. Fields that a case
-            lacks are ignored.
+        data_types: the affected data types, by the name of the tensor's field; None for any. Fields
+            that a case lacks are ignored.
         cases: as in `Scope`; None for all.
         where: as in `Scope`; None for all.
         circumstance: the only circumstance under which the limit shows; None if any run shows it.

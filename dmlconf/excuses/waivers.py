@@ -38,7 +38,7 @@ _OF_REJECTED: Final = frozenset(
 class Bound:
     """How wrong the values of each output may be; None for no bound.
 
-    If wrong values have no figure, such as ULP for integers, they exceed every bound on it.
+    Wrong values without a figure exceed any bound on it: integers have no ULP.
 
     Attributes:
         elements: how many elements may be outside the rule.
@@ -73,7 +73,7 @@ class Devices:
 
     Attributes:
         adapters: patterns of the adapter's description, or of its vendor and device, as
-            `0x1002:0x73bf`; capitals count as small letters.
+            `0x1002:0x73bf`; case is ignored.
         drivers: versions of the driver; an unknown version is not included.
         directml: versions of DirectML; if given, only the backend `directml` fits.
     """
@@ -148,7 +148,7 @@ class Waiver:
         return self.scope.covers(case, facts)
 
     def mismatch(self, outcome: Outcome, verdict: Verdict) -> Reason | None:
-        """Return how a failure differs from the waived one or exceeds its bound; None if not."""
+        """Return how a failure differs from the waived one, or exceeds its bound; else None."""
         assert verdict.reason is not None
         actual = f"{verdict.reason.kind}: {verdict.reason.message}"
         if verdict.reason.kind is not self.failure:
@@ -177,10 +177,7 @@ class Waivers:
     day: date = date.min
 
     def applied(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        """Return the verdict; if a waiver covers the case, it may be `waived` or `stale`.
-
-        Other verdicts than `passed`, `failed` and `broken` stay.
-        """
+        """Return the verdict; if it is `passed`, `failed` or `broken`, waivers may change it."""
         if not (verdict.status is Status.PASSED or verdict.status.traits.excusable):
             return verdict
         facts = Facts(case)

@@ -1,9 +1,8 @@
 """Find expectations that the reference contradicts, and needless disputes; cache the results.
 
-Expectations are stated in case files, or held by recordings. `dmlconf.judging.contradictions`
-decides whether an output contradicts the reference. The result for a file and an operator is cached
-under a digest of both, of the recordings, and of everything that the rules depend on. Results are
-not cached if other files may hold data of the cases, or if a case did not fit into memory.
+Expectations are in case files and recordings. The result for a file and an operator is cached under
+a digest of both, of the recordings, and of everything that the rules depend on. Results are not
+cached if other files may hold data of the cases, or if a case did not fit into memory.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _HINT_OF_DISPUTES: Final = "leave `disputes` out"
 
 @dataclass(frozen=True, slots=True)
 class _EntryProblem:
-    """A problem of the entry at `index`, from 0, of a case file."""
+    """A problem of the entry at an index of a case file."""
 
     index: int
     message: str
@@ -73,16 +72,17 @@ def expectation_problems(
 ) -> Iterator[Problem]:
     """Yield a problem for each entry of a case file whose expectations contradict the reference.
 
-    An entry may have two problems: one for its stated outputs, and one for its recorded outputs. If
-    an entry disputes the reference, the dispute is a problem where no output contradicts the
-    reference. That needs stated outputs or recordings, and all cases of the entry must fit into
-    memory. Cases that must be rejected, or do not fit into memory, are not checked.
+    An entry may have two problems: one for its stated outputs, and one for its recorded outputs. An
+    entry that disputes the reference has only one possible problem: no output contradicts the
+    reference. That is reported if outputs are stated or recordings are given, and if all cases of
+    the entry fit into memory. Cases that must be rejected, or do not fit into memory, are not
+    checked.
 
     Args:
         suite: whole case files without other problems.
-        recordings: recorded outputs that a case does not state are checked too, from the first
-            recording that has the case. That leaves out cases with the tag `model`, which take
-            long, and cases with a relation that state and dispute nothing.
+        recordings: their outputs that a case does not state are checked too, from the first
+            recording that has the case; but not for cases with the tag `model`, which take long,
+            and not for cases with a relation that state and dispute nothing.
         store: the cache of results; None to cache nothing.
 
     Raises:
@@ -158,7 +158,7 @@ def _checked(
 def _recorded(case: Case, recordings: Sequence[RecordingAgainst]) -> dict[str, Array | Sample]:
     """Return the outputs that a case does not state, from the first recording that has the case.
 
-    Empty if no recording has the case, or if the first has another outcome than outputs.
+    Empty if there is no such recording, or if the case has no outputs there.
     """
     answers = (recording(case) for recording in recordings)
     answer = next((answer for answer in answers if answer is not None), None)

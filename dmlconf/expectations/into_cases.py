@@ -1,8 +1,4 @@
-"""Write the outputs of a device into case files as the expectations of the cases.
-
-The new texts of the files are returned. Large arrays are saved by a function of the caller. Entries
-and outputs that are unsuitable are reported.
-"""
+"""Write the outputs of a device into case files as the expectations of the cases."""
 
 from __future__ import annotations
 
@@ -34,9 +30,9 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Refusal", "changed_files", "device_name", "expected_of", "unsuitable"]
 
 MOST_LISTED: Final = 256
-"""An output with more elements is written to a file of its own, not into the case file.
+"""The most elements of an output that is written into the case file; a larger one gets a file.
 
-The outputs of an array, such as `OutputTensors` of SPLIT, are always written as lists."""
+Members of an array, such as `OutputTensors` of SPLIT, are always written into the case file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,7 @@ class Refusal:
 def unsuitable(plan: Iterable[PlannedCase]) -> Iterator[Problem]:
     """Yield a problem for each reason why outputs cannot be written into an entry.
 
-    If several operators share an entry, only that is reported of it.
+    An entry that several operators share has only that problem.
 
     Raises:
         InvalidFilesError: a case file cannot be read any more.
@@ -108,7 +104,7 @@ def device_name(environment: Mapping[str, Any]) -> str:
 
 
 def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
-    """Return the outputs to write into a case, by tensor, or why none may be written.
+    """Return the outputs to write into a case, by tensor, or why none can be written.
 
     Outputs that contradict the reference may be written only if the case disputes it.
     """
@@ -193,8 +189,7 @@ class _FileNames:
     """Names of new files of arrays.
 
     Attributes:
-        taken: by folder, the texts of its case files, and the new names; a name in these texts is
-            taken.
+        taken: by folder, the texts of its case files, followed by the new names.
     """
 
     taken: dict[Path, str] = field(default_factory=dict)
@@ -219,10 +214,7 @@ def _by_field(
     additions: _Additions,
     names: _FileNames,
 ) -> dict[str, Array | Sequence[Array] | str]:
-    """Return the outputs by field, and add large ones to `additions`.
-
-    A large output is represented by the name of its file.
-    """
+    """Return the outputs by field; add large ones to `additions`, and return their file names."""
     fields: dict[str, Array | Sequence[Array] | str] = {}
     members: dict[str, list[Array]] = {}
     for name, array in outputs.items():

@@ -31,7 +31,7 @@ class LeftOut:
         broken: whether the backend broke down or misbehaved. False for all other reasons, and for
             known faults.
         reason: the kind of reason.
-        message: the particulars; the name of a known fault or of a limit of the substrate.
+        message: the details, or the name of a known fault or of a substrate's limit.
     """
 
     case: str
@@ -50,7 +50,7 @@ def record(
     Args:
         engine: an engine whose outcomes are not judged.
         substrate: the layers below DirectML; outcomes that their limits explain are not recorded.
-        on_case: called after each case, with `broken` of a case that is left out, otherwise False.
+        on_case: called after each case, with whether the case is left out as `broken`.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -79,10 +79,7 @@ def record(
 
 
 def recording_head(backend: OpenBackend) -> Recording:
-    """Return a recording of a backend without entries.
-
-    It has the backend's feature level and data types.
-    """
+    """Return a recording without entries, with a backend's feature level and data types."""
     capabilities = backend.capabilities
     return Recording(
         dmlconf=dmlconf.__version__,

@@ -35,7 +35,7 @@ def parts_kept(
     """Return by operator the entries to keep: those of existing cases that are not in the plan.
 
     An operator is left out if the plan has no case of it, or if its file is missing, damaged or
-    without other cases. If none of the other cases exists any more, the operator has no entries.
+    without other cases. It has no entries if none of the other cases exists any more.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
@@ -91,7 +91,6 @@ def renewed(
 
 
 def _readable(path: Path) -> Recording | None:
-    """Return a recording; None if there is none, or if it is damaged."""
     try:
         return read_recording(path) if path.is_file() else None
     except BackendError:

@@ -1,7 +1,7 @@
 """Remember case files without problems, so that `validate` skips them.
 
-Checking 50,000 cases takes a minute, and few files change. The key of a file is a digest of its
-name, its folder's name, its content and everything else that the check depends on.
+The key of a file is a digest of its name, its folder's name, its content and everything else that
+the check depends on.
 """
 
 from __future__ import annotations
@@ -40,11 +40,7 @@ class ValidFiles:
 
 
 def _key(path: Path, content: bytes) -> str:
-    """Return the key of a file.
-
-    The names of the file and its folder decide the tags and identifiers of its cases, and
-    `LIMIT_VARIABLE` decides which cases can be judged.
-    """
+    """Return the key of a file; `LIMIT_VARIABLE` decides which cases can be judged."""
     path = path.absolute()
     about = f"valid\0{path.parent.name}/{path.name}\0{os.environ.get(LIMIT_VARIABLE)}\0"
     return sha256(fingerprint() + about.encode("utf-8", "surrogateescape") + content).hexdigest()

@@ -19,8 +19,8 @@ _OUTPUT = "OutputTensor"
 def mask_divided_by_scale(case: Case) -> Computed | None:
     """Return NaN for a BOOLEAN mask, RelativePositionBiasTensor and a Scale that is 0 or subnormal.
 
-    A score is Scale * (product + bias + mask / Scale). Such a Scale counts as 0, so each score is
-    NaN. None for all other cases.
+    A score is Scale * (product + bias + mask / Scale), and a subnormal Scale counts as 0. None for
+    all other cases.
     """
     desc = case.desc
     if desc["MaskType"] != "BOOLEAN" or desc["RelativePositionBiasTensor"] is None:

@@ -27,8 +27,7 @@ def clipped(case: Case, key: Callable[[Array], Array]) -> Array:
     """Return the integers that CLIP gives with another order of numbers.
 
     Args:
-        key: the kernel compares key(x): it takes a for less than b if key(a) < key(b). `key` is
-            its own inverse.
+        key: the kernel compares key(a) and key(b) instead of a and b; `key` is its own inverse.
     """
     tensor = case.desc["InputTensor"].DataType
     scaled = evaluate(_clip1(case, int(tensor.minimum), int(tensor.maximum)))["OutputTensor"]
@@ -74,9 +73,9 @@ def infinity_as_the_least_integer(case: Case) -> Computed | None:
     """Return the integers of CLIP or CLIP_GRAD if a bound above the greatest integer overflows.
 
     The bound becomes 2^63 in UINT64, 0 in shorter unsigned types, and the least number in signed
-    types. The fault concerns bounds of a floating-point type as wide as the integers, and FLOAT32
-    bounds of 64-bit integers. For INT32, the bound 2147483647 overflows: FLOAT32 rounds it to
-    2147483648. None for other bounds.
+    types. The fault concerns floating-point bounds as wide as the integers, and FLOAT32 bounds of
+    64-bit integers. FLOAT32 rounds the bound 2147483647 to 2147483648, so it overflows in INT32.
+    None for other bounds.
     """
     tensor = case.desc["InputTensor"].DataType
     held_as = case.desc.get("MinMaxDataType", "FLOAT32")

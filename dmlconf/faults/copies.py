@@ -74,9 +74,9 @@ class _Axis:
 def _merged_axes(
     sizes: Sequence[int], desc: Mapping[str, Any], counts: Sequence[int]
 ) -> list[_Axis]:
-    """Return the axes; an axis that the window spans is merged with the axis before.
+    """Return the axes; an axis of stride 1 that the window spans is merged with one before it.
 
-    Both must have the stride 1. `counts` are the numbers of elements picked along each axis.
+    The axis before it must have the stride 1, too. `counts`: how many elements are picked by axis.
     """
     windows = zip(
         sizes,
@@ -108,9 +108,9 @@ def _merged_axes(
 def lengths_not_clamped(case: Case) -> Computed | None:
     """Return REVERSE_SUBSEQUENCES's outputs if lengths are not clamped to the size of the axis.
 
-    With a length of 9, a row of 4 elements becomes the elements 8, 7, 6 and 5 after its beginning.
-    They belong to the next rows, or are zeros after the tensor's end. None if the input is not
-    packed.
+    With a length of 9, a row of 4 elements gets the elements 8, 7, 6 and 5 places after its
+    beginning. They belong to later rows, or are zeros after the tensor's end. None if the input is
+    not packed.
     """
     inputs, axis = case.inputs(), case.desc["Axis"]
     tensor, lengths = inputs["InputTensor"], inputs["SequenceLengthsTensor"]

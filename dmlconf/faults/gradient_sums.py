@@ -80,7 +80,7 @@ def _gradients(
     for_bias: Combine,
     for_mean: Combine,
 ) -> Computed:
-    """Return the gradients with three functions that add up elements.
+    """Return the gradients, given three functions that add up elements.
 
     Args:
         inputs: the tensors of `_INPUTS`, FLOAT64.

@@ -75,15 +75,15 @@ which it is not truncated then: 4.1562498 becomes 4.15625, and not 4.15234."""
 def first_pass_truncated(case: Case) -> Computed | None:
     """Return the outputs of REDUCE or a normalization in FLOAT16 if each pass is truncated.
 
-    The first pass along axes before the last combines 2, 4, 8 or up to 64 elements at equal
-    distances. The second pass combines the results. With 6 rows, rows 0 and 3, 1 and 4, and 2 and 5
+    The first pass along axes before the last combines a power of two of elements, at most 64, at
+    equal distances; the second pass combines the results. Of 6 rows, 0 and 3, 1 and 4, and 2 and 5
     are added first. Large tensors are divided into blocks: of 256 rows with 128 columns, rows 0, 2,
-    ..., 126 are added first, and rows 128, 130, ..., 254. The numbers depend on the sizes, so up to
-    _MOST_WAYS ways are tried. Groups of axes have their passes one after the other. None for REDUCE
-    if one pass is enough.
+    ..., 126 are added first, and rows 128, 130, ..., 254. As the numbers depend on the sizes,
+    several ways are tried. Groups of adjacent axes have their passes one after the other.
 
-    A variance has two passes along the last axes as well, and either the mean or the variance may
-    have one pass where the other has two. None for other data types and functions.
+    A variance has two passes along the last axes, too. The mean or the variance may have one pass
+    where the other has two. None for other data types and functions, and for REDUCE if one pass is
+    enough.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, function = inputs["InputTensor"], desc.get("Function", "AVERAGE")

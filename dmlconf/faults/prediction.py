@@ -29,11 +29,10 @@ class Prediction:
     """The outputs of a case with a fault.
 
     Attributes:
-        changed: the outputs that differ from the right outputs in some bit, or that `unknown`
-            lists.
-        allowance: returns what an output's rule permits around these outputs. If None, changed
-            outputs must agree in every bit outside `unknown`.
-        unknown: masks by tensor: True for elements that may have any value. In a graph, elements
+        changed: the outputs that differ from the right ones in some bit, or that `unknown` lists.
+        allowance: returns what an output's rule permits around the predicted elements. If None,
+            changed outputs must agree in every bit outside `unknown`.
+        unknown: by tensor, True for elements that may have any value. In a graph, elements
             that are computed from unknown elements are not marked.
         spills: as in `Computed`; False if the formula was applied to the nodes of a graph.
     """

@@ -24,17 +24,17 @@ _KNOWN_DIMENSIONS: Final = 4
 
 
 def scattered_by_other_tuples(case: Case) -> Computed | None:
-    """Return SCATTER_ND's outputs if only updates or indices have more than 4 dimensions.
+    """Return SCATTER_ND's outputs if the updates or the indices have more than 4 dimensions.
 
-    An index tuple selects one block of the input: an element, or a tensor of its last dimensions.
-    The kernel addresses only the last 4 dimensions of the updates: of updates with the sizes {3, 1,
-    2, 2, 2}, only the first 8 elements are written.
+    An index tuple selects a block of the input: an element, or a tensor of its last dimensions. The
+    kernel addresses only the last 4 dimensions of the updates: of updates with the sizes {3, 1, 2,
+    2, 2}, only the first 8 elements are written.
 
-    If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. Let c be an element's
-    coordinate along its block's first dimension, or 0 if the block is an element. The element takes
-    the tuple that begins at number c of the flattened IndicesTensor. Past the end, the last number
-    is read. With the indices [2, 0] and the rows [10, 20] and [30, 40], column 0 of both rows goes
-    to row 2, and column 1 to row 0. So 30 and 40 stay there.
+    If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. An element takes the
+    tuple that begins at number c of the flattened IndicesTensor, where c is the element's
+    coordinate along its block's first dimension, or 0 if the block is an element. Past the end, the
+    last number is read. With the indices [2, 0] and the rows [10, 20] and [30, 40], column 0 of
+    both rows goes to row 2, and column 1 to row 0.
 
     Numbers are read at multiples of the last stride, also in gaps. If blocks are elements, updates
     with strides are also read at wrong addresses.
@@ -60,11 +60,10 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
 def scattered_by_other_tuples_in_a_graph(case: Case) -> Computed | None:
     """Return SCATTER_ND's outputs in a graph if IndicesDimensionCount exceeds 4.
 
-    The outputs are those of `scattered_by_other_tuples`, but the stride of a dimension of size 1 is
-    0. So if each tuple is one number, all elements take the first tuple: for the indices [2, 0],
-    both rows are written to row 2. Along an input's dimension of size 1, each index counts as 0.
-    CompileGraph may pack indices or updates with strides first. None if IndicesDimensionCount is at
-    most 4, or if the input has more than 4 dimensions.
+    The outputs are those of `scattered_by_other_tuples`, but dimensions of size 1 have the stride
+    0. So if each tuple is one number, all elements take the first tuple. Along an input's dimension
+    of size 1, each index counts as 0. CompileGraph may pack indices or updates with strides first.
+    None if IndicesDimensionCount is at most 4, or if the input has more than 4 dimensions.
     """
     if case.desc["IndicesDimensionCount"] <= _KNOWN_DIMENSIONS:
         return None
@@ -83,7 +82,7 @@ class _Scatter:
     """A SCATTER_ND whose input has at most 4 dimensions.
 
     Attributes:
-        indices: the indices; the last dimension has the numbers of a tuple.
+        indices: the indices; the last dimension holds the numbers of one tuple.
         used: the sizes of the last InputDimensionCount dimensions of the input.
         compiled_as_graph: whether the strides of dimensions of size 1 are 0.
     """
@@ -160,7 +159,7 @@ class _Scatter:
         anything: Array | None = None,
         anywhere: Array | None = None,
     ) -> Computed:
-        """Return the outputs; if several values are written to one element, the last value stays.
+        """Return the outputs; of several values for one element, the last is kept.
 
         Args:
             numbers: one array for each number of an index tuple, with an element for each value.
@@ -200,8 +199,8 @@ class _Scatter:
     def _read_by_three_axes(self) -> tuple[Array, Array]:
         """Return the updates as read by a kernel that merges the first two of four axes.
 
-        Let s2 to s4 be the last three strides. Of sizes {2, 2, 2, 2}, element (a, b, c, d) is read
-        at (2 a + b) * s2 + c * s3 + d * s4. Past the end of the memory, zeros are read.
+        With the last three strides s2, s3 and s4, element (a, b, c, d) of sizes {2, 2, 2, 2} is
+        read at (2 a + b) * s2 + c * s3 + d * s4. Past the end of the memory, zeros are read.
 
         Returns:
             The elements, and which of them are unknown, since they lie in gaps of the memory.

@@ -26,9 +26,9 @@ _SEQUENCE: Final = "FILL_VALUE_SEQUENCE"
 def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
     """Return by node the index of the graph output to which DirectML writes a sequence.
 
-    DirectML numbers the graph's inputs, constants and sequences in that order, from 0. It writes a
-    sequence to the output whose index is the sequence's number; the graph may have no such output.
-    Sequences that are not outputs are numbered, but left out here.
+    DirectML numbers the graph's inputs, constants and sequences in that order, from 0, and writes a
+    sequence to the output with the sequence's number. There may be no such output. Sequences that
+    are not outputs are numbered, but left out here.
 
     Args:
         operator_name: the operator that makes the sequences.
@@ -43,10 +43,9 @@ def sequences_in_place_of_each_other(case: Case) -> Computed | None:
     """Return the outputs of a graph if DirectML writes its sequences to the wrong outputs.
 
     In a graph without inputs and constants, output 0 is the first sequence, even if the second
-    sequence feeds output 0. A sequence is laid out by its own desc: it may leave elements of the
-    output unwritten, or extend past the output's end. None if each sequence is written to its own
-    output. None if `numbers_written` has other indices than those of the outputs that sequences
-    feed.
+    sequence feeds output 0. The sequence's own desc says where its elements lie: it may leave
+    elements of the output unwritten, or extend past the output's end. None if each sequence is
+    written to its own output, or if a sequence is written to an output that no sequence feeds.
     """
     graph = case.graph
     names = list(graph.outputs)
@@ -91,7 +90,7 @@ def sequences_in_place_of_each_other(case: Case) -> Computed | None:
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """A sequence in the buffer of another output.
+    """A sequence in the buffer of another sequence's output.
 
     Attributes:
         tensor: the desc by which the sequence is written.
@@ -131,11 +130,12 @@ class _Image:
         return unwritten
 
     def intervals(self, ends: Interval, right: Array) -> Iterator[Interval]:
-        """Yield intervals for the output's elements; an element must lie in at least one.
+        """Yield intervals for the output's elements; an element must lie in one of them.
+
+        If data types differ, the bits of the reference's sequence and of each end are permitted.
 
         Args:
-            right: the reference's sequence. If data types differ, the bits of `right` and of each
-                end are permitted.
+            right: the reference's sequence.
         """
         if self.tensor.DataType == self.seen_as.DataType:
             yield self.seen(ends[0]), self.seen(ends[1])

@@ -1,7 +1,7 @@
 """A fault of INT64 comparisons: DirectML compares the low words as signed numbers.
 
-For a right order, the high words are compared as signed, the low words as unsigned numbers. In
-DirectML, 2147483648 has the low word 0x80000000 and comes before 1, since -2147483648 < 1.
+In the right order, high words are compared as signed, low words as unsigned numbers. In DirectML,
+2147483648 has the low word 0x80000000 and comes before 1, since -2147483648 < 1.
 
 Let x' be x with bit 31 inverted. DirectML's order of a and b is the right order of a' and b', so
 its maximum of a and b is max(a', b')'.
@@ -48,7 +48,7 @@ _REDUCTIONS: Final[Mapping[str, frozenset[str]]] = {
     "ARGMIN": frozenset(),
     "ARGMAX": frozenset(),
 }
-"""The same by the Function of REDUCE."""
+"""The same outputs, by the Function of REDUCE."""
 
 _CLIP_GRADIENTS: Final = frozenset({"ELEMENT_WISE_CLIP_GRAD", "ELEMENT_WISE_CLIP_GRAD1"})
 
@@ -93,8 +93,8 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
     """Return a kernel's maximum or minimum and the number from which it starts, or None.
 
-    In the wrong order, some elements are beyond that number: 0x7fffffff00000000 exceeds the
-    greatest INT64, since the low word 0 exceeds -1.
+    In the wrong order, 0x7fffffff00000000 exceeds the greatest INT64, since the low word 0 exceeds
+    -1.
     """
     limits = np.iinfo(np.int64)
     if case.operator_name in _POOLING or case.desc.get("Function") == "MAX":

@@ -29,10 +29,10 @@ __all__ = [
 def one_product_of_filter_and_input(case: Case) -> Computed | None:
     """Return CONVOLUTION's outputs if the filter has the input's spatial sizes and is applied once.
 
-    The product is the sum of input element i times filter element i, without dilation. Forward, it
-    is 0 unless StartPadding is 0; backward, unless StartPadding is (filter size - 1) * dilation.
-    Then the bias is added. For an input [3, 5], a filter [7, 11], a StartPadding of 1 and no bias,
-    the output is 0, not 3 * 11. None for other convolutions, as `_is_one_product` says.
+    Input element i is multiplied by filter element i, without dilation, and the products are added
+    up. The sum is 0 unless StartPadding is 0 or, backward, (filter size - 1) * dilation. Then the
+    bias is added. For an input [3, 5], a filter [7, 11], a StartPadding of 1 and no bias, the
+    output is 0, not 3 * 11. None for other convolutions, as `_is_one_product` says.
     """
     desc = case.desc
     if not _is_one_product(desc):
@@ -105,12 +105,11 @@ def squares_left_out(case: Case) -> Computed | None:
     """Return the gradient of a local response normalization if one slice of the squares is used.
 
     Where the window is about as large as the tensor, DirectML cuts its LocalSize * LocalSize
-    squares, row by row, into slices, and uses only the first. Squares outside the tensor are 0. The
-    size of a slice depends on the kernel. Measured: multiples of 16, from 32 of 169 to 288 of 1089
-    squares.
+    squares, row by row, into slices, and uses only the first. Squares outside the tensor are 0.
+    Measured: a slice has a multiple of 16 squares, from 32 of 169 to 288 of 1089.
 
-    Let `g` be InputGradientTensor, `x` the input, and `b` Bias + Alpha / LocalSize times the sum of
-    the first slice's squares; `sum` is over the window. The gradient is
+    Let `g` be InputGradientTensor, `x` the input, `sum` a sum over the window, and `b` Bias + Alpha
+    / LocalSize times the sum of the first slice's squares. The gradient is
     `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`. None with
     CrossChannel.
     """
@@ -121,10 +120,7 @@ def squares_left_out(case: Case) -> Computed | None:
 
 
 def _gradients(case: Case) -> Iterator[Computed]:
-    """Yield the gradient for each first slice.
-
-    In FLOAT16, also with squares, their sums and bases rounded by each of `STORES`.
-    """
+    """Yield the gradient for each first slice; in FLOAT16, also with each of `STORES`."""
     desc = case.desc
     x = case.inputs()["InputTensor"].astype(np.float64)
     stores: Iterable[Store | None] = (None,)
@@ -156,7 +152,7 @@ def _with_sums(case: Case, sums: Array, store: Store) -> Computed:
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:
-    """Yield the sums of squares in each window's first slice: zeros, then those for each size."""
+    """Yield the sums of squares in each window's first slice: zeros, then those of each size."""
     height, width = squares.shape[-2:]
     before, after = (size - 1) // 2, size // 2
     sums = np.zeros_like(squares)

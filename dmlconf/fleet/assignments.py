@@ -22,10 +22,10 @@ _LARGEST_BATCH: Final = 256
 """The most cases that a worker gets at once; a worker's first batch has one."""
 
 _SHORT_SECONDS: Final = 0.5
-"""If a full batch takes less, the worker's next batch is twice as large: round trips cost time."""
+"""If a full batch takes less, the worker's next batch is twice as large."""
 
 _LONG_SECONDS: Final = 2.0
-"""If a batch takes more, the worker's next batch is half as large: its verdicts arrive together."""
+"""If a batch takes more, the worker's next batch is half as large."""
 
 
 @dataclass(frozen=True, slots=True)

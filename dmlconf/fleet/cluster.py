@@ -1,8 +1,8 @@
 """A connection to Dask's scheduler: its workers, and calls to them.
 
 For `--scheduler local:N`, it also starts the scheduler and N workers. Each call names the worker
-that runs it. Apart from that start, Dask's blocking functions run in threads of their own: they may
-wait forever for a process that hangs.
+that runs it. Dask's blocking functions run in threads of their own, except for that start, since
+they may wait forever for a process that hangs.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Answer:
         value: what the function returned; None if no value arrived.
         error: what the function raised, or what Dask raised, such as `KilledWorker`.
         lost: whether no result arrived, since the worker is gone or cannot be reached.
-        done: whether the worker is lost, but its function had returned.
+        done: whether the function of a lost worker had returned.
     """
 
     call: int
@@ -94,8 +94,8 @@ class Cluster:
     """A connection to a scheduler, and a context manager that closes it.
 
     `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, whose security is set in Dask's own
-    configuration. `local:N` starts a scheduler with N workers on this machine. A new TLS key keeps
-    other users of the machine out.
+    configuration. `local:N` starts a scheduler with N workers on this machine; a new TLS key keeps
+    other users out.
     """
 
     def __init__(self, address: str) -> None:
@@ -231,10 +231,7 @@ class Cluster:
                 future.release()
 
     def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function on all of `workers`, even busy ones, and ignore errors.
-
-        This waits 5 seconds at most.
-        """
+        """Run a function on all `workers`, even busy ones, for at most 5 seconds; ignore errors."""
         workers = list(self._workers)
         with suppress(Exception):  # Workers that are gone need no call.
             within(
@@ -306,7 +303,7 @@ def _client_class() -> Any:
 
 
 def _silence_dask() -> None:
-    """Let Dask, asyncio and Tornado log nothing below `CRITICAL`: dmlconf reports lost workers."""
+    """Let Dask, asyncio and Tornado log nothing below `CRITICAL`; dmlconf reports lost workers."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     for name in (*names, "distributed", "asyncio", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -376,7 +373,7 @@ _Result = TypeVar("_Result")
 
 
 def in_thread(function: Callable[[], None]) -> None:
-    """Start a function in another thread, which does not keep the process alive."""
+    """Start a function in a thread that does not keep the process alive."""
     threading.Thread(target=function, name="dmlconf-cluster", daemon=True).start()
 
 

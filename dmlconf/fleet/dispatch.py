@@ -22,19 +22,19 @@ from dmlconf.workers.interrupts import discarded_interrupts, grace
 __all__ = ["Fleet", "Member", "same_device"]
 
 _PREPARE_SECONDS: Final = 300.0
-"""How long a worker may take to load the suite and open its backend."""
+"""How many seconds a worker may take to load the suite and open its backend."""
 
 _SPARE_SECONDS: Final = 60.0
-"""How long to wait for a batch beyond twice the time limits of its cases."""
+"""How many seconds to wait for a batch beyond twice the time limits of its cases."""
 
 _MOST_ATTEMPTS: Final = 3
 """A connected worker whose answers to `prepare` were lost this many times cannot be used."""
 
 _WITHOUT_WORKERS_SECONDS: Final = 60.0
-"""How long to wait if there is no worker."""
+"""How many seconds to wait if there is no worker."""
 
 _JOIN_SECONDS: Final = 5.0
-"""How long to wait for a worker with an adapter if only workers without one are connected."""
+"""How many seconds to wait for a worker with an adapter if only others are connected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class Refusal:
     """A worker cannot run the job, or cannot continue it.
 
     Attributes:
-        again: whether to prepare the worker again, since its process does not know the job.
+        again: whether to prepare the worker again, since this process has not prepared the job.
     """
 
     message: str
@@ -102,7 +102,8 @@ class Batch:
     """A worker's verdicts on some cases.
 
     Attributes:
-        stale: for each recording that gives expected values, the cases that have changed since.
+        stale: for each recording that gives expected values, the cases that have changed since
+            they were recorded.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -228,8 +229,8 @@ def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
         job: its identifier.
 
     Returns:
-        `Batch`; a refusal if this process has not prepared the job. If the backend or the operating
-        system fails, the job ends in this process, with a refusal.
+        `Batch`, or a refusal: this process has not prepared the job, or the backend or the
+        operating system failed, which ends the job in this process.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

@@ -24,7 +24,6 @@ class Chance:
     __slots__ = ("_state",)
 
     def __init__(self, *names: str | int) -> None:
-        """Start the sequence of numbers that these names, such as a seed, determine."""
         digest = sha256("\0".join(map(str, names)).encode("utf-8")).digest()
         self._state = int.from_bytes(digest[:8], "little")
 

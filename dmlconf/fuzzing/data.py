@@ -28,8 +28,8 @@ _EXPONENTS: Final = {
 def data_of(operator: Operator, desc: Desc, chance: Chance) -> InputData:
     """Return data for the inputs of a desc.
 
-    Two of three descs, on average, get only ordinary numbers, so that no NaN hides other errors.
-    An input is constant if several of its elements may be written to one index.
+    On average, two of three descs get only ordinary numbers, so that no NaN hides other errors. An
+    input is constant if several of its elements may be written to one index.
     """
     inputs = list(tensors_of(operator, desc, FieldKind.INPUT))
     longest = max((max(tensor.Sizes) for _, _, tensor in inputs), default=1)

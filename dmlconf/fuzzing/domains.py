@@ -166,7 +166,7 @@ def scalar(data_type: DataType, chance: Chance) -> float | int:
 def scalar_fits(value: Any, data_type: DataType) -> bool:
     """Return whether a data type has a scalar, apart from rounding.
 
-    FLOAT types have infinity and NaN. Integer types have no float, not even 3.0.
+    FLOAT types have infinity and NaN. Integer types have no floats, not even 3.0.
     """
     if data_type.is_float:
         return not -float("inf") < value < float("inf") or abs(value) <= data_type.maximum
@@ -221,7 +221,7 @@ def nested_operators(operator: Operator, field: str) -> tuple[str, ...]:
 
 @cache
 def foreign_operators(operator: Operator, field: str) -> tuple[str, ...]:
-    """Return activations, element-wise operators and REDUCE that a field may not hold.
+    """Return activations, element-wise operators and variants of REDUCE that a field may not hold.
 
     Args:
         field: as in `nested_operators`.

@@ -35,7 +35,7 @@ class Drafts:
     """Creates and changes the descs of one operator."""
 
     def __init__(self, operator: Operator, table: SupportTable, chance: Chance) -> None:
-        """Choose sizes, a data type and a rank, which new tensors have where `table` permits it."""
+        """Choose sizes, a data type and a rank for new tensors, as far as `table` permits them."""
         self._operator, self._table, self._chance = operator, table, chance
         self._fields = {field.name: field for field in operator.fields}
         self._sizes = tuple(domains.size(chance) for _ in range(_MOST_DIMENSIONS))

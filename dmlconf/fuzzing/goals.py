@@ -46,7 +46,7 @@ class Goal:
     Attributes:
         part: one of the kinds in `Part`.
         field: the field that has the property; empty for `Part.ANY`.
-        value: a data type, a rank and the like; for `Part.PRESENT`, whether the field is present.
+        value: such as a data type or a rank; for `Part.PRESENT`, whether the field is present.
     """
 
     part: str
@@ -66,7 +66,7 @@ class Goal:
         return True
 
     def holds(self, desc: Desc) -> bool:
-        """Return whether a desc reaches the goal, or for a layout or a flag, has its tensor."""
+        """Return whether a desc reaches the goal or, for a layout or a flag, has the tensor."""
         value = desc.get(self.field) if self.field else None
         match self.part:
             case Part.DATA_TYPE:

@@ -1,7 +1,7 @@
 """Generate random graphs, node after node.
 
-As in NNSmith, a graph grows by one valid operator at a time. In most attempts an earlier tensor,
-the feeder, becomes one input, and the other fields are solved for it. Further inputs may be earlier
+As in NNSmith, a graph grows by one valid operator at a time. In most attempts, an earlier tensor,
+the feeder, becomes one input, and the other fields are solved for it. Other inputs may be earlier
 tensors that fit.
 """
 
@@ -55,7 +55,7 @@ def planted_case(
 ) -> PlannedCase:
     """Return a valid graph that contains the graph of one case of `rewrites`.
 
-    It also has up to `nodes` random nodes of the operators.
+    It also has at most `nodes` random nodes.
     """
     chance = Chance(seed, GRAPHS, "rewrites", number, nodes, *operators)
     growth = _Growth(chance)
@@ -122,7 +122,7 @@ class _Growth:
     def _feeder(self) -> _Value | None:
         """Return a tensor to feed the next node; None if there is none yet.
 
-        In most calls it is the latest node output that feeds nothing, if there is one.
+        In most calls, this is the latest node output that feeds nothing, if there is one.
         """
         if not self.values:
             return None
@@ -161,8 +161,8 @@ class _Growth:
     def _add(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> bool:
         """Add a node and graph inputs for its unfed tensors; return whether it was added.
 
-        A feeder is refused if several of its elements may be written to one index, since the
-        result is undefined.
+        A feeder is refused if several of its elements may be written to one index: the result
+        would be undefined.
         """
         node = f"n{len(self.nodes)}"
         data = data_of(operator, desc, self.chance)
@@ -190,7 +190,7 @@ class _Growth:
         return True
 
     def _other_source(self, operator: Operator, name: str, tensor: TensorDesc) -> str | None:
-        """Return the source of an earlier tensor that fits an input; None to add a graph input."""
+        """Return the source of an earlier tensor that fits an input; None for a new graph input."""
         if operator.field(name).bounds is not None or tensor.Flags or self.chance.once_in(3):
             return None
         fitting = [value for value in self.values if _same_buffer(value.tensor, tensor)]

@@ -51,9 +51,9 @@ def constant_writes(
 
 
 def _distinct(desc: Desc, tensor: TensorDesc, size: int, chance: Chance) -> list[int] | None:
-    """Return indices of which no two address the same element; None if none are found.
+    """Return indices that address different elements; None if none are found.
 
-    With an Axis, only indices in one line along it can address the same element.
+    With an Axis, indices on different lines along the axis always address different elements.
     """
     axis = desc.get("Axis")
     if axis is None:

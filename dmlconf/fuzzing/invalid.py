@@ -30,7 +30,7 @@ _KIND: Final = "fuzz-invalid"
 def invalid_case(name: str, seed: int, number: int) -> PlannedCase:
     """Return the invalid case that an operator, a seed and a number determine.
 
-    Constraints take turns; a constraint is passed over if no desc is found that breaks it alone.
+    Constraints take turns. A constraint is passed over if no desc is found that breaks only it.
     """
     operator = catalogue.operator(name)
     chance = Chance(seed, _KIND, name, number)
@@ -57,7 +57,7 @@ def breakable(operator: Operator) -> tuple[str, ...]:
 
 
 def invalid_desc(operator: Operator, constraint: str, chance: Chance) -> Desc | None:
-    """Return a desc that breaks this constraint and no other; None if none is found."""
+    """Return a desc that breaks only this constraint; None if none is found."""
     for _ in range(_ATTEMPTS):
         table = chance.pick(operator.support)
         broken = None if constraint in _CHANGES else constraint
@@ -74,7 +74,7 @@ def invalid_desc(operator: Operator, constraint: str, chance: Chance) -> Desc | 
 
 
 def _changed(operator: Operator, desc: Desc, constraint: str, chance: Chance) -> Iterator[Desc]:
-    """Yield descs with tensors changed so that they may break a constraint of `_CHANGES`."""
+    """Yield descs with a changed tensor that may break a constraint of `_CHANGES`."""
     fields = list(operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT))
     if constraint == "supported-data-type":
         yield from _other_types(operator, desc, chance)
@@ -112,7 +112,7 @@ def _other_types(operator: Operator, desc: Desc, chance: Chance) -> Iterator[Des
 def _type_attributes(
     operator: Operator, desc: Desc, old: DataType, new: DataType
 ) -> Mapping[str, Any]:
-    """Return new values for attributes that name the old data type and for scalars of it."""
+    """Return new values for attributes that name the old data type, and for scalars of it."""
     changed: dict[str, Any] = {}
     for field in operator.of_kind(FieldKind.ATTRIBUTE):
         if field.attribute_kind is AttributeKind.ENUM and desc[field.name] == str(old):

@@ -57,7 +57,7 @@ def operator_case(name: str, seed: int, number: int) -> PlannedCase:
 
 
 def fuzzed_desc(operator: Operator, seed: int, number: int, chance: Chance) -> FuzzedDesc:
-    """Return a valid desc; each even number has a goal, which the desc reaches if possible."""
+    """Return a valid desc; an even number has a goal, which the desc reaches if possible."""
     goals = goals_of(operator)
     goal = Goal(Part.ANY)
     if number % 2 == 0 and goals:

@@ -36,8 +36,7 @@ class Fuzz:
         operators: names in the catalogue.
         seed: determines each case, together with the other attributes and the case's number.
         nodes: the largest number of random nodes of a graph.
-        rewrites: templates of cases of rewrites; a random third of the graphs contain the graph of
-            such a case.
+        rewrites: templates of cases of rewrites; a random third of the graphs contain one's graph.
     """
 
     operators: tuple[str, ...]

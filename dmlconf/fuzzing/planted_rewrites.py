@@ -62,9 +62,8 @@ def plantable(
 ) -> tuple[CaseTemplate, ...]:
     """Return the templates of small cases of rewrites whose graphs have only these operators.
 
-    The mutants may have others.
-
-    Rewrites that change which tensors are outputs, and graphs with repeated nodes, are left out.
+    The mutants may have others. Rewrites that change which tensors are outputs, and graphs with
+    repeated nodes, are left out.
     """
     return tuple(
         template
@@ -146,7 +145,7 @@ def _renamed(source: str, names: Mapping[str, str]) -> str:
 
 
 def _fed_by(entry: Any, names: Mapping[str, str]) -> Any:
-    """Return an entry with other sources, the values of `from`: `names` has the new ones."""
+    """Return an entry with other sources: `names` has the new names by the old ones."""
     if isinstance(entry, Mapping):
         return {
             key: _renamed(value, names)

@@ -26,16 +26,14 @@ _NOISE: Final = 10
 """On average, one in this many steps takes a random change instead of the best one."""
 
 MOST_ELEMENTS: Final = 6000
-"""The most elements of a tensor, unless all lie along one axis (`_LONG_AXIS`); most defects show in
-small tensors, which are quick."""
+"""The most elements of a tensor, unless all lie along one axis (`_LONG_AXIS`)."""
 
 _LONG_AXIS: Final = 1 << 16
 """A tensor along one axis may have 65,535 to 65,537 elements. Direct3D permits 65,535 thread groups
 along a dimension of a dispatch."""
 
 _MOST_READS: Final = 1 << 24
-"""The largest product of a window's elements and the largest tensor's: pooling reads a window for
-each element."""
+"""The largest product of a window's elements and the largest tensor's elements."""
 
 _MOST_TIME_STEPS: Final = 1 << 12
 """The most time steps of a recurrent layer, which a device computes one after the other."""
@@ -52,9 +50,8 @@ def valid_desc(
 ) -> Desc | None:
     """Return a desc that meets all constraints and the goal.
 
-    None if no such desc is found in at most `_STEPS` steps, or if a device would take long for it.
-    The desc also meets constraints that a real DirectML does not enforce, since breaking one may
-    crash DirectML.
+    None if no such desc is found in `_STEPS` steps, or if a device would take long for it. The desc
+    also meets constraints that a real DirectML does not enforce: breaking one may crash DirectML.
 
     Args:
         table: the table of support from which the tensors' data types and ranks come.
@@ -161,10 +158,7 @@ class _Walk:
         return self._goal(desc) and self._listed(desc)
 
     def _listed(self, desc: Desc) -> bool:
-        """Return whether the table lists the rank of each tensor, and its data type.
-
-        The catalogue's `undocumented_data_types` are permitted too.
-        """
+        """Return whether the table, or `undocumented_data_types`, lists each data type and rank."""
         for name in self._tensor_names:
             value = desc[name]
             row = self._table.tensors[name]

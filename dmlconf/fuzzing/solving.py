@@ -47,8 +47,7 @@ class Solver:
     def solve(self, term: Term, target: Any) -> Iterator[Changes]:
         """Yield changes that may give the term the value `target`, True or False for conditions.
 
-        A term that has the value yields only `()`, no change. A constant term with another value
-        yields nothing.
+        A term that has the value yields only `()`. A constant with another value yields nothing.
         """
         if _same(term.value, target):
             yield ()
@@ -66,8 +65,7 @@ class Solver:
     def all_of(self, terms: Sequence[Term], targets: Sequence[Any]) -> Iterator[Changes]:
         """Yield changes that may give terms their values.
 
-        If several terms have other values, changes of all of them at once come first, then changes
-        for single terms.
+        If several terms have other values, changes of all of them at once come first.
         """
         wrong = [(t, v) for t, v in zip(terms, targets, strict=True) if not _same(t.value, v)]
         if len(wrong) > 1:

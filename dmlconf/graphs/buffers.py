@@ -42,8 +42,8 @@ def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
 def ownable_inputs(graph: Graph) -> tuple[str, ...]:
     """Return the graph inputs that are not owned, although each consumer permits OWNED_BY_DML.
 
-    Inputs without a consumer are left out. So is the first input, which applications usually
-    compute anew for each execution.
+    Inputs without a consumer are left out, and the first input, since applications usually compute
+    it anew for each execution.
     """
     consumers: dict[str, list[Slot]] = {}
     for edge in graph.input_edges:
@@ -82,13 +82,13 @@ def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
 def may_share_buffers(graph: Graph) -> bool:
     """Return whether outputs of a graph that CompileGraph compiles may share buffers of its inputs.
 
-    Only a graph of one operator with packed tensors may do what the operator's page permits. No
-    page permits it for graphs: DirectML may write copies and intermediates into the memory of an
-    output before it has read all inputs.
+    This is so for graphs of one operator with packed tensors, as the operator's page says. No page
+    permits it for graphs: DirectML may write copies and intermediates into the memory of an output
+    before it has read all inputs.
 
     Measured in place on DirectML 1.15.4: all 25 graphs of one operator with packed tensors were
     right. Wrong were 32 of 56 graphs of several operators, and 72 of 3,380 graphs of one operator
-    with other strides, all with a transposed tensor.
+    with other strides.
     """
     nodes = graph.operator_nodes
     return len(nodes) == 1 and all(
@@ -102,8 +102,8 @@ def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
     """Return pairs of an output and an input that may share a buffer, in a graph of one operator.
 
     The operator's page must permit the pair, and only one edge may leave the input. Both tensors
-    must have the same layout in the graph's desc as in the operator's. See also
-    `may_share_buffers`. More or fewer operators raise a ValueError.
+    must have the same layout in the graph's desc as in the operator's. A graph with more or fewer
+    operators raises a ValueError.
     """
     [node] = graph.operator_nodes
     readers = Counter(edge.graph_input for edge in graph.input_edges)

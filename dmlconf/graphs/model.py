@@ -1,7 +1,7 @@
 """A graph: nodes, and the edges that join their tensors, as in `DML_GRAPH_DESC`.
 
-Both ends of an edge see the same buffer, each through its own desc. In a valid graph, the two descs
-may differ in Sizes and Strides, but have the same number of bytes.
+Both ends of an edge see the same buffer, each by its own desc. In a valid graph, the two descs may
+differ in Sizes and Strides, but have the same number of bytes.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class OutputEdge:
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph, valid or not: graphs that DirectML must refuse can be expressed as well.
+    """A graph, perhaps one that DirectML must refuse.
 
     Attributes:
         inputs, outputs: the layout of each graph input and output, by name, in the order of their
@@ -269,7 +269,7 @@ class Graph:
 
 
 class CycleError(ValueError):
-    """Nodes feed each other in a cycle; `nodes` has these and all that need their outputs."""
+    """Nodes feed each other in a cycle; `nodes` also has the nodes that need their outputs."""
 
     def __init__(self, nodes: tuple[str, ...]) -> None:
         self.nodes = nodes

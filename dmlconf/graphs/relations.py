@@ -1,7 +1,7 @@
 """Relations: other forms of a graph that must give the same outputs.
 
-A graph is run in two forms, such as whole and cut in two, and their outputs are compared. No
-expected values are needed. `judging.relations` runs and compares the forms.
+The outputs of two forms, such as the whole graph and a graph cut in two, are compared. No expected
+values are needed. `judging.relations` runs and compares the forms.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def reversed_nodes(graph: Graph) -> Graph:
 def owned_otherwise(graph: Graph) -> Graph:
     """Return the graph with inputs instead of constants; only these inputs are OWNED_BY_DML.
 
-    A constant that is an output of the graph stays: no edge can lead from an input of the graph to
-    an output of the graph.
+    A constant that is an output of the graph stays, since no edge can lead from an input of the
+    graph to an output of the graph.
     """
     constants = {node.name: node for node in _replaceable(graph)}
     inputs = {name: flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
@@ -172,9 +172,8 @@ class Part:
     """Some nodes of a graph as a separate graph.
 
     Attributes:
-        fed: for each input of this graph that another part computes, the node and output tensor
-            there.
-        gives: for each output of this graph, the node and its output tensor that feed it.
+        fed: by input of this graph, the node and output tensor of another part that compute it.
+        gives: by output of this graph, the node and output tensor that feed it.
     """
 
     graph: Graph

@@ -114,8 +114,8 @@ def add(connection: Connection, log: RunLog) -> Addition:
     }
     position = Position(environment_id, started, extent.digest)
     changes = store_states(connection, run_id, position, states)
-    # A verdict with another message than before, and no other change, gets no row. Its new outcome
-    # is deleted: such messages of nightly runs would fill the database.
+    # A verdict that differs only in its message gets no row, and its new outcome is deleted: such
+    # messages of nightly runs would fill the database.
     used = {state.outcome for state in changes.values()}
     unused = [number for number in outcomes.values() if number > newest and number not in used]
     if unused:
@@ -153,7 +153,7 @@ def _digest(data: Any) -> str:
 
 
 def _short_digest(data: Any) -> int:
-    """Return a digest of 64 bits as a signed integer, since databases have no unsigned ones."""
+    """Return a digest of 64 bits as a signed integer; databases have no unsigned ones."""
     return int.from_bytes(bytes.fromhex(_digest(data))[:8], "big", signed=True)
 
 

@@ -1,6 +1,6 @@
 """Pack the set of cases that a run had into one value of the database, and read it back.
 
-Thousands of runs share a few such sets, so each set is stored only once.
+Many runs share a set, which is stored once.
 """
 
 from __future__ import annotations

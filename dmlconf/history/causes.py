@@ -15,8 +15,8 @@ NOTHING: Final = "nothing that is recorded"
 def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:
     """Return which possible causes differ between two runs; empty if none does.
 
-    The case is named if both verdicts have a `definition` and these differ. Otherwise, if the
-    suites differ, the suite is named: the case's data may have changed.
+    The case is named if the verdicts have different definitions. If a definition is unknown or both
+    are equal, the suite is named where it differs: the case's data may have changed.
 
     Args:
         last: the last run with the earlier verdict.

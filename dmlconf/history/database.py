@@ -31,10 +31,7 @@ _NO_ADDRESS: Final = (
 )
 
 _PATIENCE: Final = 120
-"""Seconds for which a connection to SQLite waits for the lock of another one.
-
-To add a run takes about two seconds, so dozens of runs can be added at the same time.
-"""
+"""Seconds for which a connection to SQLite waits for the lock of another one."""
 
 _MOST_PARAMETERS: Final = 500
 """The most ids in a part that `parts_of` yields; older SQLite permits 999 values in a statement."""
@@ -225,8 +222,8 @@ def _file_engine(file: Path) -> Engine:
 def _lock_files(engine: Engine) -> None:
     """Begin the transactions of SQLite explicitly, those of writers with a lock.
 
-    The module `sqlite3` would begin a transaction only before its first change. By then, another
-    writer might have changed what this one has read.
+    The module `sqlite3` would begin a transaction only before its first change, when another writer
+    might have changed what this one has read.
     """
     from sqlalchemy import event
 

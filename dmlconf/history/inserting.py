@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["insert_rows"]
 
 _MANY: Final = 100
-"""The least number of rows for which COPY is used; fewer are inserted fast enough."""
+"""The least number of rows for which COPY is used."""
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

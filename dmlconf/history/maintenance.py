@@ -46,8 +46,8 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
     Args:
         before: remove runs that started before this time, in the form of `utc_text`; None for no
             such limit.
-        keep: also remove all runs of an environment but this many of its latest; None for no such
-            limit.
+        keep: also remove all but this many of the latest runs of each environment; None for no
+            such limit.
 
     Raises:
         HistoryError: the history is damaged.

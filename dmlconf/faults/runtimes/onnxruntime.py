@@ -1,6 +1,6 @@
 """Formulas of wrong results of ONNX Runtime's CPU provider.
 
-`onnxruntime_quantization` has those that round or limit quantized outputs in another way.
+The formulas of quantized outputs are in `onnxruntime_quantization`.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
 
     For each channel, a column has one element for each window element. With windows {2, 2, 2} and
     Dilations {2, 2, 2}, they are numbered as in windows {3, 3, 3}: element 3 has the index
-    (0, 1, 0) in the window, not (0, 1, 1), and so the pixel (0, 2, 0). Elements beyond the output
-    are left out. None for two spatial dimensions.
+    (0, 1, 0) in the window, not (0, 1, 1). Elements beyond the output are left out. None for two
+    spatial dimensions.
     """
     desc = case.desc
     rank = desc["DimensionCount"]
@@ -179,7 +179,7 @@ def running_sums_of_squares(case: Case) -> Computed | None:
     The sum starts with Bias; squares are multiplied by Alpha / LocalSize. Each channel adds the
     square that enters the window, and subtracts the one that leaves it. Digits that a large square
     rounds away stay lost: for the channels [1e10, 2, -3] with LocalSize 3, the last sum is 0. An
-    infinite square leaves NaN: [1e20, 2, -3]. None without CrossChannel.
+    infinite square leaves NaN. None without CrossChannel.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     if not desc["CrossChannel"]:
@@ -243,8 +243,8 @@ def _parts_in_float32(first: Array, last: Array, parts: int, size: int) -> tuple
 def scaled_elus_by_products_of_attributes(case: Case) -> Computed | None:
     """Return a scaled ELU, alone or fused, as `(Gamma * Alpha) * (exp(x) - 1)` for x <= 0.
 
-    If Gamma * Alpha is infinite, -0.1 becomes negative infinity, and 0 becomes NaN. None if Gamma *
-    Alpha is finite, or if there is no scaled ELU of floating-point numbers.
+    If Gamma * Alpha is infinite, 0 becomes NaN, and smaller numbers an infinity. None if it is
+    finite, or if there is no scaled ELU of floating-point numbers.
     """
     name, before = activation_of(case)
     if name != "ACTIVATION_SCALED_ELU" or before is None or before.dtype.kind != "f":

@@ -75,10 +75,7 @@ def _added(x: Array, factor: Array, to: Array) -> Array:
 
 
 def _added_at_once(x: Array, factor: Array, to: Array) -> Array:
-    """Return `to + x * factor`, computed in FLOAT64 and then rounded to FLOAT32.
-
-    Nearly always, this is the exact result, rounded once.
-    """
+    """Return `to + x * factor`, nearly always as a fused multiply-add gives it."""
     double = to.astype(np.float64) + x.astype(np.float64) * factor
     single: Array = double.astype(np.float32)
     return single

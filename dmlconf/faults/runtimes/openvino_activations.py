@@ -31,7 +31,7 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, float]]] = {
 
 @of_operators(*_DEFAULTS)
 def default_for_attributes_of_0(case: Case) -> Computed | None:
-    """Return an activation's output if attributes of 0 become ONNX's defaults.
+    """Return an activation's output if ONNX's defaults replace attributes of 0.
 
     Attributes of ACTIVATION_HARD_SIGMOID are rounded to the input's data type first: in FLOAT16, an
     Alpha of 1e-9 becomes 0, and then 0.2.

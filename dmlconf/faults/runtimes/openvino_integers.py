@@ -71,7 +71,7 @@ _COMPARISONS: Final[Mapping[str, np.ufunc]] = {
     *("ELEMENT_WISE_LOGICAL_LESS_THAN", "ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", "REDUCE"),
 )
 def integers_in_float32(case: Case) -> Computed | None:
-    """Return the outputs if integers' low 32 bits are taken as signed, and computed in FLOAT32.
+    """Return the outputs if integers are computed in FLOAT32 from their low 32 bits, signed.
 
     16777217 becomes 16777216, UINT32 numbers from 2^31 on become negative, and results out of
     INT32's range become the lowest INT32.
@@ -110,7 +110,7 @@ def integers_in_float32(case: Case) -> Computed | None:
 
 
 def _addends(function: str, tensor: Array) -> Array:
-    """Return the numbers that REDUCE combines, FLOAT32; squares wrap around in INT32."""
+    """Return the numbers that REDUCE combines, FLOAT32; squares are computed in INT32."""
     words = tensor.astype(np.int32)
     if function == "SUM_SQUARE":
         return np.square(words).astype(np.float32)
@@ -122,9 +122,9 @@ def _addends(function: str, tensor: Array) -> Array:
 def sums_by_steps_in_float32(case: Case) -> Computed | None:
     """Return sums of integers along several axes, with steps along the first axis.
 
-    Each step adds the FLOAT32 sum along the other axes, and truncates the result to INT32. A sum
-    out of range becomes the lowest INT32. The order of adding is unknown, so sums up to 4 ULP away
-    are `others`.
+    Each step adds the FLOAT32 sum along the other axes, and truncates the result to INT32. Sums out
+    of range become the lowest INT32. Sums up to 4 ULP away are `others`, since the order of adding
+    is unknown.
     """
     function, axes = case.desc["Function"], case.desc["Axes"]
     tensor = case.inputs()["InputTensor"]
@@ -157,10 +157,10 @@ def powers_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_DIVIDE")
 def quotients_in_float32(case: Case) -> Computed | None:
-    """Return quotients of integers' low 32 bits, taken as signed, in FLOAT32.
+    """Return quotients that are computed in FLOAT32 from integers' low 32 bits, signed.
 
-    Quotients are truncated; those of 8-bit integers are rounded to nearest in some shapes. A
-    quotient out of INT32's range becomes the lowest INT32.
+    Quotients are truncated; those of 8-bit integers may be rounded to nearest. Quotients out of
+    INT32's range become the lowest INT32.
     """
     inputs = case.inputs()
     a, b = inputs["ATensor"], inputs["BTensor"]
@@ -177,10 +177,10 @@ def quotients_in_float32(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE")
 def remainders_in_float32(case: Case) -> Computed | None:
-    """Return remainders as a - q * b, with the quotient q and each step rounded to FLOAT32.
+    """Return remainders as a - q * b, where q and each step are rounded to FLOAT32.
 
     Integers become their low 32 bits, signed; constants of the model become the nearest INT32. For
-    floats, q is truncated; MODULUS_FLOOR then adds b to a remainder whose sign is not b's.
+    floats, q is truncated, and MODULUS_FLOOR adds b to a remainder of another sign than b.
     """
     inputs = case.inputs()
     dtype = inputs["ATensor"].dtype
@@ -203,7 +203,7 @@ def remainders_in_float32(case: Case) -> Computed | None:
 
 
 def integers_in_int32(case: Case) -> Computed | None:
-    """Return the outputs of an operator, but no graph, that computes INT64 and UINT32 in INT32.
+    """Return an operator's outputs if INT64 and UINT32 are computed in INT32; None for a graph.
 
     Inputs become their low 32 bits, signed: 2^63 - 1 becomes -1. Constants of the model become the
     nearest INT32: 2^31 - 1. A constant that is subtracted or negated is negated before that.
@@ -275,8 +275,8 @@ def negative_integers_as_false(case: Case) -> Computed | None:
 def sums_of_products_in_float32(case: Case) -> Computed | None:
     """Return integer sums of products that are computed in FLOAT32, off by at most 2 ULP.
 
-    Sums are clamped to FLOAT32 numbers in INT32's range: 2^31 becomes 2^31 - 128. A sum next to
-    that may also become the lowest INT32.
+    Sums are clamped to FLOAT32 numbers in INT32's range: 2^31 becomes 2^31 - 128. The greatest sums
+    may also become the lowest INT32.
     """
     desc, inputs = case.desc, case.inputs()
     if case.operator_name == "MATRIX_MULTIPLY_INTEGER":

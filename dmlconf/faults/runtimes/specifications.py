@@ -98,7 +98,7 @@ def ranges_of_nan(case: Case) -> Computed | None:
 def computed_output_padding(case: Case) -> Computed | None:
     """Return a backward convolution if EndPadding and OutputPadding cancel.
 
-    An OutputPadding of 3 with an EndPadding of 1 gives the output of 2 and 0.
+    An OutputPadding of 3 and an EndPadding of 1 give the same as 2 and 0.
     """
     desc = case.desc
     further, behind = desc["OutputPadding"], desc["EndPadding"]
@@ -127,10 +127,7 @@ def logarithms_of_sums_as_written(case: Case) -> Computed | None:
 
 @of_operators("RESAMPLE", "RESAMPLE1", "RESAMPLE2", "RESAMPLE3", "UPSAMPLE_2D")
 def nearest_interpolated_integers(case: Case) -> Computed | None:
-    """Return interpolated integers if they are rounded to nearest, not truncated.
-
-    Halves are rounded to even, or up.
-    """
+    """Return interpolated integers if they are rounded to nearest, halves to even or up."""
     tensor = case.inputs()["InputTensor"]
     if tensor.dtype.kind not in "iu" or case.desc["InterpolationMode"] != "LINEAR":
         return None

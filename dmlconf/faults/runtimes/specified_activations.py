@@ -1,6 +1,6 @@
 """Formulas of activations that another specification, such as ONNX, defines otherwise.
 
-A formula with `of_operators` takes activations alone; the others also take fused activations.
+A formula with `of_operators` takes only activations alone; the others also take fused activations.
 """
 
 from __future__ import annotations
@@ -46,10 +46,7 @@ def attributes_of_float16(case: Case) -> Computed | None:
 
 
 def celu_as_written(case: Case) -> Computed | None:
-    """Return NaN where `Alpha * (exp(x / Alpha) - 1)` is NaN.
-
-    With an Alpha of 0, 2 / 0 is infinite, and 0 * infinity is NaN.
-    """
+    """Return NaN where `Alpha * (exp(x / Alpha) - 1)` is NaN: for an Alpha of 0 and x = 2."""
 
     def product(x: Array, attributes: Mapping[str, float]) -> Array:
         alpha = np.float32(attributes["Alpha"])
@@ -61,7 +58,7 @@ def celu_as_written(case: Case) -> Computed | None:
 def elu_as_written(case: Case) -> Computed | None:
     """Return NaN where `Alpha * (exp(x) - 1)` is NaN for x < 0.
 
-    For x = -1e-40, exp(x) is 1 in FLOAT32. With an infinite Alpha, the result is infinity * 0.
+    Alpha is then infinite, and exp(x) is 1 in FLOAT32, as for x = -1e-40.
     """
 
     def product(x: Array, attributes: Mapping[str, float]) -> Array:
@@ -107,10 +104,7 @@ def _nan_where(
 
 
 def nan_before_clamping(case: Case) -> Computed | None:
-    """Return NaN where `Alpha * x + Beta` is NaN in FLOAT32; alone or fused.
-
-    Examples are infinity - infinity and 0 * infinity.
-    """
+    """Return NaN where `Alpha * x + Beta` is NaN in FLOAT32: for 0 * infinity."""
     name, _ = activation_of(case)
     if name not in ("ACTIVATION_HARD_SIGMOID", "ACTIVATION_HARD_SWISH"):
         return None
@@ -119,9 +113,9 @@ def nan_before_clamping(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_PARAMETERIZED_RELU")
 def prelu_as_written(case: Case) -> Computed | None:
-    """Return NaN where `max(0, x) + slope * min(0, x)` is NaN, as for x = 1 and an infinite slope.
+    """Return NaN where `max(0, x) + slope * min(0, x)` is NaN: for x = 1 and an infinite slope.
 
-    The maximum of 0 and NaN is NaN.
+    The maximum or minimum of 0 and NaN is NaN.
     """
     inputs, right = case.inputs(), evaluate(case)["OutputTensor"]
     x, slope = inputs["InputTensor"], inputs["SlopeTensor"]
@@ -134,7 +128,7 @@ def prelu_as_written(case: Case) -> Computed | None:
 
 
 def shrink_of_negative_thresholds(case: Case) -> Computed | None:
-    """Return ONNX's output of ACTIVATION_SHRINK, alone or fused, if Threshold is negative.
+    """Return ONNX's output of ACTIVATION_SHRINK if Threshold is negative.
 
     x < -Threshold gives x + Bias; any other x > Threshold gives x - Bias. NaN gives 0.
     """
@@ -152,7 +146,7 @@ def shrink_of_negative_thresholds(case: Case) -> Computed | None:
 
 
 def thresholded_relu_as_written(case: Case) -> Computed | None:
-    """Return x where x > Alpha, and 0 otherwise: 0 if x or Alpha is NaN; alone or fused."""
+    """Return x where x > Alpha, and 0 otherwise, also if x or Alpha is NaN."""
     activation, before = activation_of(_with_float32_output(case))
     if activation != "ACTIVATION_THRESHOLDED_RELU" or before is None:
         return None
@@ -174,10 +168,7 @@ def _with_float32_output(case: Case) -> Case:
 
 
 def softplus_of_infinite_products(case: Case) -> Computed | None:
-    """Return a softplus, alone or fused, with +infinity where x * Steepness or x * Beta overflows.
-
-    For x = 3.4e38 and a Steepness of 1.5, the product is infinite, and so is the output.
-    """
+    """Return a softplus with +infinity where x * Steepness or x * Beta overflows FLOAT32."""
     activation, before = activation_of(case)
     field = {"ACTIVATION_SOFTPLUS": "Steepness", "ACTIVATION_PARAMETRIC_SOFTPLUS": "Beta"}
     if activation not in field or before is None or before.dtype.kind != "f":

@@ -58,7 +58,7 @@ _SOFTMAX: Final = ("ACTIVATION_LOG_SOFTMAX", "ACTIVATION_LOG_SOFTMAX1", "ACTIVAT
 def exponentials_up_to_88(case: Case) -> Computed | None:
     """Return a case's outputs if exp(x) is infinite for x > 88.376.
 
-    exp(x) is 0 where it would be subnormal, and for NaN.
+    exp(x) is 0 for NaN, and where it would be subnormal.
     """
     return with_flaw(case, Flaw.EXPONENTIAL)
 
@@ -74,10 +74,10 @@ def logarithms_up_to_88(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_SIGMOID", "ACTIVATION_SWISH")
 def sigmoids_without_subnormal_steps(case: Case) -> Computed | None:
-    """Return a case's outputs if e^x = 2^n (1 + t + ...) becomes 2^n where 2^n t is subnormal.
+    """Return a sigmoid's or swish's outputs if small e^x are powers of 2.
 
-    n is the integer nearest to x / ln 2, and t is x - n ln 2. e^-85.2, 9.96e-38, becomes
-    2^-123, 9.40e-38.
+    e^x is 2^n (1 + t + ...), where n is the integer nearest to x / ln 2, and t is x - n ln 2. Where
+    2^n t is subnormal, e^x becomes 2^n: e^-85.2, 9.96e-38, becomes 2^-123, 9.40e-38.
     """
     tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]
     if tensor.dtype != np.float32:
@@ -112,8 +112,8 @@ def roots_of_large_numbers(case: Case) -> Computed | None:
 def products_up_to_the_greatest_number(case: Case) -> Computed | None:
     """Return outputs if infinite sums of products become finite, and NaN the greatest number.
 
-    Not if the filter or the second matrix is a constant. NaN stays in convolutions with several
-    groups of several channels.
+    Sums stay right if the filter or the second matrix is a constant. NaN stays NaN in convolutions
+    with several groups of several channels.
     """
     return with_flaw(case, Flaw.PRODUCTS)
 
@@ -189,7 +189,7 @@ def zero_minus_numbers(case: Case) -> Computed | None:
 
 @of_operators("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def greatest_of_infinities_as_0(case: Case) -> Computed | None:
-    """Return MAX_POOLING's outputs with padding if windows of -infinity, or with NaN, give 0."""
+    """Return MAX_POOLING's outputs with padding if a maximum of -infinity or NaN is 0."""
     desc, right = case.desc, evaluate(case)
     if not any((*desc["StartPadding"], *desc["EndPadding"])):
         return None
@@ -263,8 +263,8 @@ def zeros_without_sign_beyond_six_dimensions(case: Case) -> Computed | None:
 def updates_added_to_0(case: Case) -> Computed | None:
     """Return SCATTER_ND's outputs if updates with the same indices are added to 0.
 
-    Three updates of 52 with equal indices become 156. Updates of -0, and those that are subnormal
-    in FLOAT32, become 0. None if an index is out of range.
+    Updates of -0, and those that are subnormal in FLOAT32, become 0. None if an index is out of
+    range.
     """
     desc, inputs = case.desc, case.inputs()
     tensor, indices, updates = (inputs[f"{name}Tensor"] for name in ("Input", "Indices", "Updates"))

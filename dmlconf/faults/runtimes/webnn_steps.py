@@ -1,8 +1,8 @@
 """Compute cases with the kernels of WebNN in Chromium (LiteRT and XNNPACK) and their flaws.
 
 WebNN computes float16 tensors in float32. A flaw of a kernel also changes the results of later
-kernels. So a case is computed with all flaws, with all except one, with that one alone, and with
-none.
+kernels. So a case is computed with all flaws, with all except one, with only that one, and without
+flaws.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HIGHEST: Final = np.float32(88.37626647949219)
 _OF_NAN: Final = np.float32(88.78173065185547)
 """What the kernel of the logarithm gives for NaN."""
 _LARGE: Final = np.float32(2.0**126)
-"""The kernel of the root is wrong for greater numbers, whose reciprocals are subnormal."""
+"""The kernel of the root is wrong for greater numbers: their reciprocals are subnormal."""
 _GREATEST: Final = np.finfo(np.float32).max
 _TINY: Final = np.finfo(np.float32).tiny
 
@@ -86,9 +86,6 @@ def _equal(one: Array, other: Array) -> Array:
 @dataclass(frozen=True, slots=True)
 class _Kernels:
     """Kernels with some flaws; most methods have the names of WebNN's operators.
-
-    `products` stands for conv2d, convTranspose2d and gemm.
-
     Attributes:
         case: the case, for products and windows.
         owned: the names of the tensors that are constants.
@@ -224,10 +221,7 @@ def _softmax(x: Array, axis: int) -> Array:
 
 
 def _greatest(x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the greatest element along axes; the search begins again after each NaN.
-
-    NaN if the last element is NaN.
-    """
+    """Return the greatest element along axes, of those after the last NaN; NaN if none follow."""
     kept = [axis for axis in range(x.ndim) if axis not in axes]
     rows = x.transpose(*kept, *sorted(axes)).reshape(*(x.shape[axis] for axis in kept), -1)
     greatest = rows[..., 0]

@@ -1,6 +1,6 @@
 """Run migrations on the connection that `dmlconf.history.database` hands over.
 
-Alembic runs this file after it has set up its context. Imported without it, the file does nothing.
+The file does nothing unless Alembic runs it.
 """
 
 from __future__ import annotations
