@@ -60,8 +60,8 @@ def faults_of_version(version: Version, path: Path | None = None) -> tuple[Known
     """Return the known faults of a version of DirectML.
 
     An untested version has the faults of the tested versions before and after it: 1.14.0 has those
-    of 1.13.1 and of 1.14.1. A version older than all tested versions has the faults of the oldest.
-    A version newer than all tested versions has none, but 1.15.4.1 has those of 1.15.4.
+    of 1.13.1 and of 1.14.1. A version older than all tested ones has the faults of the oldest. A
+    version newer than all has none, except that 1.15.4.1 has those of 1.15.4.
 
     Args:
         path: a list to read instead of `schemas/known-faults.yaml`.
@@ -71,12 +71,12 @@ def faults_of_version(version: Version, path: Path | None = None) -> tuple[Known
     """
     tested = measured_versions(path)
     newer = [each for each in tested if each >= version]
-    beside = {max((each for each in tested if each <= version), default=version), *newer[:1]}
-    alike = beside if newer else {version}
+    neighbours = {max((each for each in tested if each <= version), default=version), *newer[:1]}
+    compared = neighbours if newer else {version}
     return tuple(
         fault
         for fault in read_known_faults(path)
-        if any(VersionRange(fault.first, fault.last).holds(each) for each in alike)
+        if any(VersionRange(fault.first, fault.last).holds(each) for each in compared)
     )
 
 
@@ -103,7 +103,7 @@ def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
 
 
 def lint_known_faults(path: Path | None = None) -> list[Problem]:
-    """Return where the list breaks its schema or, if it does not, its other problems."""
+    """Return the violations of the list's schema or, if there are none, other problems."""
     return problems_in(lambda: _document(path))
 
 
@@ -141,7 +141,6 @@ def _problems(document: Document) -> Iterator[Problem]:
 def _condition_problems(
     document: Document, data: Mapping[str, Any], where: tuple[str | int, ...]
 ) -> Iterator[Problem]:
-    """Yield problems of the operators and the condition of a fault, a `node` or a `constant`."""
     yield from operator_problems(document, (*where, "operators"), data.get("operators", ()))
     if "when" in data:
         yield from expression_problems(document, (*where, "when"), data["when"])

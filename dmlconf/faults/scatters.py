@@ -27,14 +27,14 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
     """Return SCATTER_ND's outputs if the updates or the indices have more than 4 dimensions.
 
     An index tuple selects a block of the input: an element, or a tensor of its last dimensions. The
-    kernel addresses only the last 4 dimensions of the updates: of updates with the sizes {3, 1, 2,
-    2, 2}, only the first 8 elements are written.
+    kernel addresses only the last 4 dimensions of the updates. Of updates with the sizes {3, 1, 2,
+    2, 2}, it writes only the first 8 elements.
 
     If IndicesDimensionCount exceeds 4, elements also take wrong index tuples. An element takes the
-    tuple that begins at number c of the flattened IndicesTensor, where c is the element's
-    coordinate along its block's first dimension, or 0 if the block is an element. Past the end, the
-    last number is read. With the indices [2, 0] and the rows [10, 20] and [30, 40], column 0 of
-    both rows goes to row 2, and column 1 to row 0.
+    tuple that begins at number c of the flattened IndicesTensor. Here c is the element's coordinate
+    along its block's first dimension, or 0 if the block is an element. Past the end, the last
+    number is read. With the indices [2, 0] and the rows [10, 20] and [30, 40], column 0 of both
+    rows goes to row 2, and column 1 to row 0.
 
     Numbers are read at multiples of the last stride, also in gaps. If blocks are elements, updates
     with strides are also read at wrong addresses.
@@ -97,7 +97,6 @@ class _Scatter:
 
     @staticmethod
     def of(case: Case, *, compiled_as_graph: bool) -> _Scatter | None:
-        """Return the scatter of a case; None if the input has more than 4 dimensions."""
         desc, inputs = case.desc, case.inputs()
         tensor = inputs["InputTensor"]
         if tensor.ndim > _KNOWN_DIMENSIONS:
@@ -141,31 +140,31 @@ class _Scatter:
         if indices_packed:
             desc = replace(desc, Strides=None, DeclaredTensorSizeInBytes=None)
         stride, last = self._strides(desc)[-1], _element_count(desc) - 1
-        numbers, anywhere = [], np.zeros(self.written_count, bool)
+        numbers, unknown_targets = [], np.zeros(self.written_count, bool)
         for axis in range(self.length):
             addresses = np.minimum((begin + axis) * stride, last)
             values, is_gap = _read(self.indices, desc, addresses)
             numbers.append(values)
-            anywhere |= is_gap
+            unknown_targets |= is_gap
         if blocks or updates_in_order:
             in_order = self.updates.ravel()[: self.written_count]
-            return self.written(numbers, in_order, anywhere=anywhere)
-        return self.written(numbers, *self._read_by_three_axes(), anywhere)
+            return self.written(numbers, in_order, unknown_targets=unknown_targets)
+        return self.written(numbers, *self._read_by_three_axes(), unknown_targets)
 
     def written(
         self,
         numbers: Sequence[Array],
         values: Array,
-        anything: Array | None = None,
-        anywhere: Array | None = None,
+        unknown_values: Array | None = None,
+        unknown_targets: Array | None = None,
     ) -> Computed:
         """Return the outputs; of several values for one element, the last is kept.
 
         Args:
             numbers: one array for each number of an index tuple, with an element for each value.
             values: the values, in the order of the updates.
-            anything: which of the values are unknown; None if all are known.
-            anywhere: which of the values have an unknown index; None if all indices are known.
+            unknown_values: which of the values are unknown; None if none are.
+            unknown_targets: which of the values have an unknown index; None if none have one.
         """
         at = np.arange(values.size)
         within = np.unravel_index(at % math.prod(self.blocks), self.blocks) if self.blocks else ()
@@ -179,11 +178,11 @@ class _Scatter:
             targets = targets * size + (0 if self.compiled_as_graph and size == 1 else index)
         written, unknown = self.tensor.ravel().copy(), np.zeros(self.tensor.size, bool)
         for update, target in enumerate(targets):
-            if anywhere is not None and anywhere[update]:
+            if unknown_targets is not None and unknown_targets[update]:
                 unknown[:] = True
             elif 0 <= target < written.size:
                 written[target] = values[update]
-                unknown[target] = anything is not None and anything[update]
+                unknown[target] = unknown_values is not None and unknown_values[update]
         shape = self.tensor.shape
         return Computed(
             {"OutputTensor": written.reshape(shape)},

@@ -187,9 +187,9 @@ def remainders_in_float32(case: Case) -> Computed | None:
     is_integer = dtype.kind in "iu"
     is_floor = case.operator_name == "ELEMENT_WISE_MODULUS_FLOOR"
     a, b = (
-        (_word(inputs[name], held=case.desc[name].Owned) if is_integer else inputs[name]).astype(
-            np.float32
-        )
+        (
+            _word(inputs[name], is_constant=case.desc[name].Owned) if is_integer else inputs[name]
+        ).astype(np.float32)
         for name in ("ATensor", "BTensor")
     )
     with np.errstate(all="ignore"):
@@ -215,13 +215,13 @@ def integers_in_int32(case: Case) -> Computed | None:
     if not wide:
         return None
     words = {
-        name: _word(array, held=tensors[name].Owned) if name in wide else array
+        name: _word(array, is_constant=tensors[name].Owned) if name in wide else array
         for name, array in inputs.items()
     }
     with np.errstate(all="ignore"):
         negated = _NEGATED.get(case.operator_name)
         if negated is not None and negated in wide and tensors[negated].Owned:
-            words[negated] = -_word(-inputs[negated].astype(np.int64), held=True)
+            words[negated] = -_word(-inputs[negated].astype(np.int64), is_constant=True)
         try:
             outputs = evaluate(case, words)
         except ValueError:
@@ -232,9 +232,9 @@ def integers_in_int32(case: Case) -> Computed | None:
     )
 
 
-def _word(array: Array, *, held: bool) -> Array:
+def _word(array: Array, *, is_constant: bool) -> Array:
     limits = np.iinfo(np.int32)
-    return (np.clip(array, limits.min, limits.max) if held else array).astype(np.int32)
+    return (np.clip(array, limits.min, limits.max) if is_constant else array).astype(np.int32)
 
 
 @of_operators("ELEMENT_WISE_BIT_SHIFT_LEFT", "ELEMENT_WISE_BIT_SHIFT_RIGHT")
