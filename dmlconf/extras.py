@@ -29,8 +29,8 @@ def install_command(extra: str) -> str:
 def install_command_from(origin: str | None, extra: str) -> str:
     """Return the command that adds an extra to an installation of dmlconf.
 
-    `origin` is the text of the installation's `direct_url.json` (PEP 610). If `origin` names no
-    existing path or is None, the command ends with `in a checkout of dmlconf`.
+    `origin` is the text of the installation's `direct_url.json` (PEP 610). If `origin` is None or
+    names no existing path, the command ends with `in a checkout of dmlconf`.
     """
     source = None if origin is None else _source(origin)
     if source is None:

@@ -37,12 +37,12 @@ def plan_run(
     Args:
         paths: files and folders; the bundled suite if empty.
         backend: the backend, as `dmlconf run -b` takes it.
-        operators: take only cases of these operators, and graphs with one of them; all if empty.
+        operators: operators of the cases to take, also as nodes of graphs; all if empty.
         cases: identifiers, names of matrices or patterns of the cases to take; all if empty.
         against: what gives expected values that cases do not state, as `--against` takes it.
         jobs: how many worker processes run at once; None lets `limits_of` choose.
         timeout: seconds that one case may take in a worker process.
-        store: keeps the content of checked files, so that they are not checked again.
+        store: remembers checked files, so that they are not checked again.
 
     Raises:
         InvalidFilesError: a file or a case is invalid.

@@ -43,8 +43,8 @@ def in_processes(
     The process is None if the case did not run, since its operator had crashed too often.
 
     Args:
-        backend: the backend that each process creates for the task.
-        task: takes the backend; returns a function that yields a result for each case of a batch.
+        task: takes the backend that the process created; returns a function that yields a result
+            for each case of a batch.
         verdict_of: returns the verdict that a result of the task holds.
         waivers: what may excuse the loss of a process.
 
@@ -78,10 +78,6 @@ def judged_in_processes(
     options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield each verdict as it is reached.
-
-    Args:
-        backend: the backend; each process creates its own.
-        options: what may excuse failures, and what runs besides each case.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

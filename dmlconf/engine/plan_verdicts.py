@@ -37,7 +37,6 @@ def verdicts(
 
     Args:
         backend: the backend, opened with `judged=True`.
-        options: what may excuse failures, and what runs besides each case.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

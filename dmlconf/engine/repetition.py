@@ -30,8 +30,8 @@ def repeated(
 ) -> Stream:
     """Run the plan several times, and yield one verdict on each case.
 
-    A case that fails does not run again. A case that never fails gets the verdict of its last
-    repetition. If `times` is more than 1, a `Repeated` comes before each repetition.
+    A case that fails does not run again. Any other case gets the verdict of its last repetition.
+    With several repetitions, a `Repeated` comes before each.
 
     Args:
         seed: determines the order of each repetition; None keeps the order of the plan.

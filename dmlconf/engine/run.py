@@ -65,11 +65,11 @@ class Run:
     Attributes:
         suite: the suite that the plan was selected from.
         paths: the paths of the suite, as given, for the log's header.
-        suite_paths: where the suite's files are; recordings are looked for there and nearby.
+        suite_paths: the suite's files and folders; recordings are searched for there and in two
+            folders above.
         plan: the whole plan, even if only a shard of it runs.
         chosen: the part of the plan that runs, or rounds of generated cases.
         against: what gives expected values that cases do not state, as `--against` takes it.
-        waivers: failures that are accepted.
         repeat: how often to run each case, at least 1.
         shuffle: the seed of a random order; None keeps the order of the plan.
         retries: how often to run a failing case again.

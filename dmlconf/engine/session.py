@@ -91,7 +91,7 @@ class OpenBackend:
 def open_backend(
     name: registry.BackendName, limits: Limits, *, judged: bool = False
 ) -> OpenBackend:
-    """Open a backend: in worker processes if `execution_of` isolates it, else in this process.
+    """Open a backend in worker processes if `execution_of` isolates it, else in this process.
 
     Args:
         judged: whether the engine judges the outcomes.
@@ -246,7 +246,7 @@ class _ByBackend:
 
 
 def reference(name: str, tested: registry.BackendName) -> Against:
-    """Return a backend as the source of expected outcomes; the tested one expects nothing.
+    """Return a backend as the source of expected outcomes; the tested backend gives none.
 
     Args:
         name: the backend to compare with, as named on the command line.
@@ -324,7 +324,7 @@ def environment_record(environment: Environment) -> dict[str, Any]:
 def conclusion_for(
     backend: OpenBackend, against: Against, options: JudgeOptions = NO_OPTIONS
 ) -> Conclusion:
-    """Return what draws verdicts on a backend's outcomes, with all that may excuse failures."""
+    """Return the `Conclusion` that draws verdicts on a backend's outcomes, with all excuses."""
     return Conclusion(
         against,
         backend.faults,
@@ -346,11 +346,10 @@ def judged(
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield each verdict as it is reached.
 
-    If a case needs another run, such as its graph's nodes one by one, its verdict may follow
-    those of later cases.
+    If a case needs another run, such as its graph's nodes one by one, its verdict may follow those
+    of later cases.
 
     Args:
-        options: what may excuse failures, and what runs besides each case.
         aside: returns whether the caller runs a case elsewhere; such cases get no verdict here.
 
     Raises:

@@ -35,7 +35,6 @@ class Target:
         backend: the tested backend; its `close` releases what only this target holds.
         judge: returns a function that runs cases and yields verdicts, given the source of expected
             outcomes and the waivers.
-        circumstances: the circumstances under which cases also run.
         compare_unfused: whether graphs' nodes also run one by one.
         workers: the scheduler's workers, for the log's header; empty on this machine.
         label: with `--by-adapter`, a part of the names of this target's files; otherwise empty.
@@ -50,7 +49,7 @@ class Target:
 
     @property
     def decided(self) -> dict[str, Any]:
-        """The options in the log's header that say in which other ways cases run."""
+        """The options of the log's header on circumstances and unfused runs."""
         under = list(self.circumstances)
         unfused = {"compare_unfused": True} if self.compare_unfused else {}
         return unfused | ({"circumstances": under} if under else {})

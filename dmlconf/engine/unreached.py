@@ -84,7 +84,7 @@ class _Part:
         return index is not None and self._cases[index].identifier == case
 
     def find(self, case: str) -> int | None:
-        """Return the index of a case of the run; None if it is not left."""
+        """Return the index of a case of this run; None if the case is not left."""
         digest = hash(case)
         at = bisect_left(self._digests, digest)
         while at < len(self._digests) and self._digests[at] == digest:

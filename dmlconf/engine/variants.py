@@ -1,7 +1,7 @@
 """Run a case in every variant of a backend, and draw a verdict that names the variants that fail.
 
 Each variant has its own processes, so that a crash or a lost device of one leaves the others
-running. The variants run each part of the plan in turn, so that no two run cases at once.
+running. No two variants run cases at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from dmlconf.workers.memory import parts_that_fit
 __all__ = ["combined", "judged_variants"]
 
 PART_CASES: Final = 64
-"""The most cases of a part of the plan."""
 PART_BYTES: Final = 1 << 26
 """The most bytes of the outputs of a part of the plan; a single case may have more."""
 

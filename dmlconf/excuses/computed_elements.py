@@ -25,7 +25,6 @@ def computed_elements(
 
     Args:
         predicted: the possible outputs of a formula.
-        output: the name of the output.
         actual: the runtime's output of this name.
         relative: the permitted error as a share of the predicted number.
         absolute: an error that is added to the relative one.

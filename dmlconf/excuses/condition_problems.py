@@ -67,13 +67,12 @@ def condition_problems(
     operators: Collection[str] = (),
     cases: Collection[str] = (),
 ) -> Iterator[Problem]:
-    """Yield problems of a condition: bad syntax, or a name that all the entry's operators lack.
+    """Yield problems of a condition: unreadable text, or a name that all the operators lack.
 
     Without `operators`, names are not checked if a case may be a graph, whose tensors may have any
     name.
 
     Args:
-        where: the key of the condition.
         operators: the operators that the entry names.
         cases: the cases that the entry names; their operators count if `operators` is empty.
     """

@@ -31,7 +31,7 @@ def _near(
     relative: float,
     absolute: float,
 ) -> Array:
-    """Finite elements whose error is at most `absolute` plus `relative` times the right size.
+    """Finite elements whose error is at most `absolute` plus `relative` times the element's size.
 
     An output of integers has none.
     """
@@ -133,7 +133,7 @@ def _signed_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: 
 
 
 def _subnormal(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Elements that are subnormal or 0; the actual ones may also be the smallest normal number."""
+    """Elements that are subnormal or 0; the actual one may also be the smallest normal number."""
     if right.dtype.kind != "f":
         return np.zeros(right.shape, bool)
     tiny = np.finfo(right.dtype).tiny
@@ -173,7 +173,7 @@ def _quotient_by_zero(
 
 
 def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual: Array) -> Array:
-    """Powers of 0 to 0 or to a negative number."""
+    """Powers of 0 whose exponent is 0 or negative."""
     base = inputs["InputTensor"]
     exponent = inputs.get("ExponentTensor", case.desc.get("Exponent"))
     zero: Array = (base == 0) & (np.asarray(exponent) <= 0)
@@ -183,7 +183,7 @@ def _power_of_zero(case: Case, inputs: Mapping[str, Array], right: Array, actual
 def _power_out_of_range(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array
 ) -> Array:
-    """Integers whose power by a float is NaN or, truncated, beyond their type: (-8) ^ 0.5."""
+    """Powers of integers that are NaN or, truncated, beyond the output's type: (-8) ^ 0.5."""
     out = np.zeros(right.shape, bool)
     exponent = inputs["ExponentTensor"]
     if right.dtype.kind not in "iu" or exponent.dtype.kind != "f":
@@ -259,7 +259,7 @@ def _wide_shift(case: Case, inputs: Mapping[str, Array], right: Array, actual: A
 def _large_angle(
     case: Case, inputs: Mapping[str, Array], right: Array, actual: Array, beyond: float
 ) -> Array:
-    """Elements whose input after ScaleBias is finite and of a size above `beyond`: cos(-1e10)."""
+    """Elements whose input, with ScaleBias applied, is finite and of a size above `beyond`."""
     angle = inputs["InputTensor"]
     large: Array = np.isfinite(angle) & (np.abs(angle) > beyond)
     return large

@@ -1,9 +1,9 @@
 """Deviations: where the specification of ONNX or WebNN differs from DirectML's documentation.
 
 Each deviation quotes a sentence of the target's specification, with a link. A refusal is waived if
-a deviation permits it (`permitted_refusals`). For wrong values, the elements that deviations
-concern (`deviating_elements`, `computed_elements`) are replaced by the right elements. If the case
-then does not fail, the failure is waived.
+a deviation permits it (`permitted_refusals`). For wrong values, right elements replace those that
+deviations concern (`deviating_elements`, `computed_elements`). If the case then no longer fails,
+the failure is waived.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ __all__ = [
 _DIRECTML: Final = "directml"
 
 _TOLERANCES: Final = frozenset({"near", "ulp"})
-"""Names in `ELEMENTS` of elements within an error of the right elements. A deviation with such a
-name excuses only failures of the kind WRONG_VALUES."""
+"""Names in `ELEMENTS` of elements within an error of the right elements. A deviation with one of
+them excuses only failures of the kind WRONG_VALUES."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ class Deviation:
     link: str = ""
 
     def concerned(self, case: Case, computed: Results) -> Callable[[str, Array], Array]:
-        """Return a function of an output's name and its actual elements.
+        """Return a function from an output's name and actual elements to a mask of elements.
 
-        The function returns a mask of the elements that may differ from the right elements.
+        The mask has the elements that may differ from the right ones.
         """
         from dmlconf.excuses.computed_elements import computed_elements
         from dmlconf.excuses.deviating_elements import ELEMENTS
@@ -164,7 +164,6 @@ class Results:
 
     Attributes:
         operands: the inputs, with ScaleBias applied.
-        right: the right outputs.
     """
 
     operands: Mapping[str, Array]

@@ -1,8 +1,8 @@
 """Waive failures that known faults of DirectML explain, whatever the device.
 
 A failure is waived if it has the fault's kind of outcome, and if the case or one of its nodes meets
-the fault's conditions. If the fault has a function in `dmlconf.faults`, wrong values are waived
-only if the function computes them.
+the fault's conditions. If the fault has a formula in `dmlconf.faults`, wrong values are waived only
+if the formula gives them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _OF_UNDEFINED: Final = frozenset(
         ReasonKind.GUARD_BAND_TOUCHED,
     }
 )
-"""Failures about unwritten elements, varying elements, or bytes beyond an output's end."""
+"""Kinds of failures: unwritten elements, varying elements, and writes beyond an output's end."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 
@@ -74,11 +74,10 @@ class NodeCondition:
     """A condition that at least one node of a graph must meet.
 
     Attributes:
-        operators: the node has one of these operators.
         when: a condition over the names of `names_of_node` and three others. `Consumers`: how many
             nodes read the node's outputs. `OutputNumbers`: the indices of the graph's outputs that
-            the node feeds. `NumbersWritten`: the indices that `faults.sequences.numbers_written`
-            returns for the node's operator.
+            the node feeds. `NumbersWritten`: what `faults.sequences.numbers_written` returns for
+            the node's operator.
     """
 
     operators: frozenset[str]

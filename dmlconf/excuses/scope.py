@@ -37,7 +37,7 @@ class Scope:
         operators: names of operators.
         cases: identifiers, `gather/matrix` for all cases of that matrix, or patterns with `*` and
             `?`.
-        where: a condition over the names of `dmlconf.cases.facts.names_of`. It is false for a case
+        where: a condition over the names of `dmlconf.cases.facts.names_of`. The condition is false
             if it cannot be evaluated.
     """
 

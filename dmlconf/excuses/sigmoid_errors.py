@@ -1,7 +1,6 @@
 """Find the elements of an output that errors of a runtime's sigmoids may explain.
 
-ONNX Runtime's sigmoid is off by up to 2.4e-7, even where the right value is 1e-8. In a gate of
-LSTM, the product x * sigmoid(y) is then off by up to |x| * 2.4e-7.
+ONNX Runtime's sigmoid is off by up to 2.4e-7, even where the right value is 1e-8.
 """
 
 from __future__ import annotations
@@ -133,7 +132,6 @@ class _SigmoidsOff(ExactArithmetic):
     random: np.random.Generator
 
     def activated(self, sums: Values, activation: Activation) -> Values:
-        """Return the activation of sums, with an error of a random sign if it is a sigmoid."""
         values = activation.formula(sums.value)
         if activation.desc["operator"] == _SIGMOID:
             values = values + self.absolute * self.random.choice((-1.0, 1.0), values.shape)

@@ -1,7 +1,7 @@
 """The limits of the layers below DirectML; cases that fail because of them are `unsupported`.
 
-A substrate is everything under DirectML on a machine: Direct3D 12, the driver, the device. A file
-lists its known limits; the file's JSON Schema is `schemas/substrate.schema.json`.
+A substrate is everything below DirectML on a machine: Direct3D 12, the driver, the device. A file
+of `schemas/substrate.schema.json` lists its known limits.
 """
 
 from __future__ import annotations

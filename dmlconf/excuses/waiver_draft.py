@@ -45,8 +45,8 @@ def draft(
     """Return a waiver file for failed and broken cases; None if there are none.
 
     There is a waiver for each operator and kind of failure; for refusals, also for each HRESULT and
-    call. A waiver names the cases. For wrong values, its bound is their largest error. It holds for
-    the adapter, the driver and the DirectML that the log names.
+    call. The waiver names its cases, and the log's adapter, driver and DirectML. For wrong values,
+    its bound is their largest error.
 
     Args:
         link: where the failures are tracked.

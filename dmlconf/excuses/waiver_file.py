@@ -1,6 +1,7 @@
 """Read and check files of waivers: operators, cases and names in conditions must exist.
 
-Their JSON Schema is `schemas/waivers.schema.json`. The module `waivers` applies them to verdicts.
+The files' JSON Schema is `schemas/waivers.schema.json`. The module `waivers` applies waivers to
+verdicts.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
 """The kinds of failure for which a waiver may name an HRESULT."""
 
 _MOST_PATTERNS: Final = 1000
-"""The most patterns in all waivers of a file together; each case may be compared with them all."""
+"""The most patterns in a file; each case may be compared with them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class WaiverFile:
 
         Args:
             paths: files and folders of cases.
-            store: keeps the contents of checked files, so that the suite is read quickly.
+            store: keeps checked files, so that the suite is read quickly.
 
         Raises:
             InvalidFilesError: with a problem for each unknown name, or with those of an invalid

@@ -38,7 +38,7 @@ _OF_REJECTED: Final = frozenset(
 class Bound:
     """How wrong the values of each output may be; None for no bound.
 
-    Wrong values without a figure exceed any bound on it: integers have no ULP.
+    Wrong values that lack a figure, as integers lack the ULP, exceed each bound on it.
 
     Attributes:
         elements: how many elements may be outside the rule.
@@ -73,7 +73,7 @@ class Devices:
 
     Attributes:
         adapters: patterns of the adapter's description, or of its vendor and device, as
-            `0x1002:0x73bf`; case is ignored.
+            `0x1002:0x73bf`; capitals count as small letters.
         drivers: versions of the driver; an unknown version is not included.
         directml: versions of DirectML; if given, only the backend `directml` fits.
     """
@@ -117,7 +117,6 @@ class Waiver:
         failure: how these cases fail.
         rejection: for cases that are rejected, the HRESULT and the call: `E_FAIL by Execute`.
         bound: how large the errors of wrong values may be.
-        devices: the devices on which the failure is known.
         intermittent: whether a case may also pass.
         location: the file and line.
     """

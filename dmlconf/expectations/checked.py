@@ -60,8 +60,6 @@ _HINT_OF_DISPUTES: Final = "leave `disputes` out"
 
 @dataclass(frozen=True, slots=True)
 class _EntryProblem:
-    """A problem of the entry at an index of a case file."""
-
     index: int
     message: str
     hint: str
@@ -72,17 +70,16 @@ def expectation_problems(
 ) -> Iterator[Problem]:
     """Yield a problem for each entry of a case file whose expectations contradict the reference.
 
-    An entry may have two problems: one for its stated outputs, and one for its recorded outputs. An
-    entry that disputes the reference has only one possible problem: no output contradicts the
-    reference. That is reported if outputs are stated or recordings are given, and if all cases of
-    the entry fit into memory. Cases that must be rejected, or do not fit into memory, are not
-    checked.
+    An entry may have two problems: one for its stated outputs, and one for its recorded outputs.
+    For an entry that disputes the reference, the problem is that no output contradicts the
+    reference. This problem needs stated outputs or recordings, and all cases of the entry must fit
+    into memory. Cases that must be rejected, or do not fit into memory, are not checked.
 
     Args:
         suite: whole case files without other problems.
-        recordings: their outputs that a case does not state are checked too, from the first
-            recording that has the case; but not for cases with the tag `model`, which take long,
-            and not for cases with a relation that state and dispute nothing.
+        recordings: the first one that has a case gives the outputs that the case does not state;
+            they are checked, too. That leaves out cases with the tag `model`, which take long, and
+            cases with a relation that state and dispute nothing.
         store: the cache of results; None to cache nothing.
 
     Raises:
@@ -220,7 +217,6 @@ def fingerprint() -> bytes:
 
 
 def _kept(store: Entries | None, key: str | None) -> list[_EntryProblem] | None:
-    """Return the cached result; None if there is none or it is damaged."""
     if store is None or key is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Update the files of a recording, one for each operator, where some cases are recorded again."""
+"""Update a recording, which has a file for each operator, after cases were recorded again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parts_kept(
     """Return by operator the entries to keep: those of existing cases that are not in the plan.
 
     An operator is left out if the plan has no case of it, or if its file is missing, damaged or
-    without other cases. It has no entries if none of the other cases exists any more.
+    without other cases. An operator has no entries if its other cases no longer exist.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
@@ -98,9 +98,9 @@ def _readable(path: Path) -> Recording | None:
 
 
 def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set[str]:
-    """Return the identifiers of all cases of an operator in some folders.
+    """Return the identifiers of all cases of an operator in the folders of the chosen cases.
 
-    The folders are those of the chosen cases, and `folder` if it has case files.
+    `folder` counts as well if it has case files.
     """
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
     if any(folder.glob("*.yaml")) or shared_files([folder]):

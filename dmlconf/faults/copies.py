@@ -23,9 +23,9 @@ __all__ = [
 def window_read_without_gaps(case: Case) -> Computed | None:
     """Return SLICE1's outputs if the kernel merges axes and ignores gaps.
 
-    The kernel merges an axis that the window spans with the axis before, if both have the stride 1.
-    It then copies consecutive elements: with a window over all of [[1, 2, 3, 4], [5, 6, 7, 8]], an
-    output of sizes {2, 1} is [[1], [2]], not [[1], [5]]. None if no axes are merged.
+    The kernel merges an axis that the window spans with the axis before it, if both have the stride
+    1. It then copies consecutive elements. With a window over all of [[1, 2, 3, 4], [5, 6, 7, 8]],
+    an output of sizes {2, 1} is [[1], [2]], not [[1], [5]]. None if no axes are merged.
     """
     desc, tensor = case.desc, case.inputs()["InputTensor"]
     sizes = desc["OutputTensor"].Sizes
@@ -41,7 +41,7 @@ def window_read_without_gaps(case: Case) -> Computed | None:
 def window_written_without_gaps(case: Case) -> Computed | None:
     """Return SLICE_GRAD's outputs if the kernel merges axes and ignores gaps.
 
-    Axes are merged as in `window_read_without_gaps`: in a 2x4 tensor, [[1], [5]] becomes [[1, 5, 0,
+    Axes are merged as in `window_read_without_gaps`. In a 2x4 tensor, [[1], [5]] becomes [[1, 5, 0,
     0], [0, 0, 0, 0]], not [[1, 0, 0, 0], [5, 0, 0, 0]]. None if no axes are merged, or if an
     element would be written before the tensor.
     """

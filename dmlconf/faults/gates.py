@@ -57,8 +57,6 @@ def _bounded_direction(
 
 
 class _Bounded:
-    """An arithmetic that clips the arguments of activations to finite numbers."""
-
     def __init__(self, arithmetic: Arithmetic, largest: float) -> None:
         self._arithmetic, self._largest = arithmetic, largest
 
@@ -66,7 +64,6 @@ class _Bounded:
         return getattr(self._arithmetic, name)
 
     def activated(self, sums: Values, activation: Activation) -> Values:
-        """Return the activation of sums that are clipped to finite numbers."""
         within = np.abs(sums.value) <= self._largest
         numbers = np.nan_to_num(sums.value, nan=-self._largest)
         ends = self._arithmetic.exact(np.clip(numbers, -self._largest, self._largest))

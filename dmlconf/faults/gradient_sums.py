@@ -1,6 +1,6 @@
 """Faults of batch normalization's FLOAT16 gradients: sums are computed in passes.
 
-`first_pass_truncated` says what passes are. The result of each pass is truncated to FLOAT16.
+The result of each pass, as in `first_pass_truncated`, is truncated to FLOAT16.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def moments_read_as_parameters(case: Case) -> Computed | None:
     """Return the outputs if a moment shares the parameters' buffer, and is written first.
 
     The operator then reads the moment as parameters. A FLOAT16 moment may be truncated. None if no
-    moment shares the buffer, or for tensors of up to 4 dimensions.
+    moment shares the buffer, or if the tensors have at most 4 dimensions.
     """
     moment = next((name for name in _MOMENTS if case.in_place.get(name) == _PARAMETERS), None)
     if moment is None or case.desc[_PARAMETERS].DimensionCount <= 4:

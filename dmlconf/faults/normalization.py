@@ -20,8 +20,8 @@ def element_in_place_of_its_variance(case: Case) -> Computed | None:
     """Return the outputs of a normalization along axes of one element.
 
     Differences from the mean are divided by sqrt(element + Epsilon), not by sqrt(0 + Epsilon). With
-    an Epsilon of 0.5, 3 becomes 0 / sqrt(3.5) = 0, which is right, and -3 becomes 0 / sqrt(-2.5),
-    NaN. None for an Epsilon of 0, and for a positive one if no finite element is at most -Epsilon.
+    an Epsilon of 0.5, -3 becomes 0 / sqrt(-2.5), NaN. None for an Epsilon of 0, and for a positive
+    one if no finite element is at most -Epsilon.
     """
     desc, inputs = case.desc, case.inputs()
     tensor = inputs["InputTensor"]

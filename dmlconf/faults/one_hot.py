@@ -25,8 +25,7 @@ def low_word_as_index(case: Case) -> Computed | None:
     """Return ONE_HOT's outputs if only the low word and the sign of an INT64 index count.
 
     4294967297 has the low word 1, and selects the second of two elements. If the index is negative,
-    the axis size is added to the low word: -4294967295 becomes 1 + 2, which selects none of two
-    elements.
+    the axis size is added to the low word: -4294967295 becomes 1 + 2.
     """
     inputs = case.inputs()
     if inputs["IndicesTensor"].dtype != np.int64:
@@ -69,8 +68,8 @@ def first_value_in_place_of_the_second(case: Case) -> Computed | None:
 def second_value_after_the_first(case: Case) -> Computed | None:
     """Return ONE_HOT's outputs if the second value is read at the last dimension's stride.
 
-    If that dimension has 1 element, its stride may lead into a gap with unknown content, or beyond
-    the buffer, where zeros are read. None if it has more elements, or if no strides are given.
+    The stride of a dimension of 1 element may lead into a gap with unknown content, or beyond the
+    buffer, where zeros are read. None if the dimension has more elements, or without strides.
     """
     tensor = case.desc["ValuesTensor"]
     if tensor.Sizes[-1] != 1 or tensor.Strides is None:

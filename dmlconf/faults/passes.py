@@ -1,6 +1,6 @@
 """A fault of FLOAT16 means, sums and products: DirectML truncates the result of each pass.
 
-For example, a pass that adds 16384 and 1 gives 16384, so 16384 + 1 - 16384 becomes 0.
+In FLOAT16, a pass that adds 16384 and 1 gives 16384, so 16384 + 1 - 16384 becomes 0.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _Pass = Callable[..., Array]
 are those of `numpy.sum`."""
 
 _Axes = tuple[int, ...]
-"""Some axes, or a permutation of all."""
+"""Some axes, or all axes in some order."""
 
 _Division = tuple[int, int]
-"""Into how many blocks of adjacent elements a kernel divides the elements along some axes, and how
-many elements of a block, at equal distances, its first pass combines: 2 and 64 of 256 rows."""
+"""Two counts: the blocks of adjacent elements, and the elements of a block that the first pass
+combines, at equal distances. For 256 rows, they are 2 and 64."""
 
 _Passes = Sequence[tuple[Sequence[int], _Division]]
 """Groups of adjacent axes in the order of their passes, each with its division."""
@@ -59,7 +59,6 @@ _WHOLE: Final = (1, 1)
 """The division of one pass."""
 
 _MOST_AT_FIRST: Final = 64
-"""The most elements that a first pass combines."""
 
 _MOST_WAYS: Final = 48
 """The most ways to divide elements into passes that are tried."""
@@ -75,13 +74,13 @@ which it is not truncated then: 4.1562498 becomes 4.15625, and not 4.15234."""
 def first_pass_truncated(case: Case) -> Computed | None:
     """Return the outputs of REDUCE or a normalization in FLOAT16 if each pass is truncated.
 
-    The first pass along axes before the last combines a power of two of elements, at most 64, at
-    equal distances; the second pass combines the results. Of 6 rows, 0 and 3, 1 and 4, and 2 and 5
-    are added first. Large tensors are divided into blocks: of 256 rows with 128 columns, rows 0, 2,
-    ..., 126 are added first, and rows 128, 130, ..., 254. As the numbers depend on the sizes,
-    several ways are tried. Groups of adjacent axes have their passes one after the other.
+    The first pass along axes before the last combines elements at equal distances: 64, or a smaller
+    power of two. The second pass combines the results. Of 6 rows, 0 and 3, 1 and 4, and 2 and 5 are
+    added first. Large tensors are divided into blocks: of 256 rows with 128 columns, rows 0, 2,
+    ..., 126 are added first, and rows 128, 130, ..., 254. The numbers depend on the sizes, so many
+    ways are tried. Groups of adjacent axes have their passes one after the other.
 
-    A variance has two passes along the last axes, too. The mean or the variance may have one pass
+    A variance also has two passes along the last axes. The mean or the variance may have one pass
     where the other has two. None for other data types and functions, and for REDUCE if one pass is
     enough.
     """
@@ -120,9 +119,9 @@ def _functions(case: Case) -> list[Callable[..., Computed]]:
 def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
     """Return the pairs of functions that average elements for a mean, and squares for a variance.
 
-    Measured on DirectML 1.8.0 and 1.9.1: along 64 elements that lie side by side, the mean has one
-    pass, and the first pass of the variance combines elements 0, 8, 16, ..., 56, then 1, 9, ....
-    Along axes 0 and 6 of {5, 17, 1, 3, 4, 1, 5}, the mean has two passes and the variance one.
+    Measured on DirectML 1.8.0 and 1.9.1. Along 64 adjacent elements, the mean has one pass. The
+    first pass of the variance combines elements 0, 8, 16, ..., 56. Along axes 0 and 6 of {5, 17, 1,
+    3, 4, 1, 5}, the mean has two passes and the variance one.
     """
     tensor, pairs = desc["InputTensor"], list[tuple[Combine, Combine]]()
     for combine, axes in _variants(tensor, axes_of_mean(desc), np.mean):
@@ -229,8 +228,8 @@ def _with_rest_at_once(
 ) -> Iterator[Combine]:
     """Yield functions with a first pass along some adjacent axes, and one pass for all the rest.
 
-    Measured on DirectML 1.8.0 and 1.9.1: means of {320, 8, 3} along axes 0 and 2 are those of 64
-    rows at equal distances, and then of the 15 means of each channel.
+    Measured on DirectML 1.8.0 and 1.9.1. For means of {320, 8, 3} along axes 0 and 2, the first
+    pass averages 64 rows at equal distances. The second averages the 15 means of each channel.
     """
     groups = passes_over([at for at, axis in enumerate(order) if axis in axes])
     if len(groups) < 2:

@@ -21,7 +21,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Prediction", "predictions"]
 
 _MOST_KERNELS: Final = 8
-"""How many kernels with a fault are tried in a graph, at most."""
+"""The most kernels with a fault that are tried in a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ def predictions(
 
     Args:
         case: an operator, or a graph whose nodes may have the fault.
-        formula: returns the outputs with the fault. Where it returns None for a graph, it is
-            applied to each of the graph's nodes.
+        formula: returns the outputs with the fault. If it returns None for a graph, it is applied
+            to each node.
         right: the right outputs; computed if None.
     """
     computed = formula(case)

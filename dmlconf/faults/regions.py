@@ -19,11 +19,11 @@ _WRAP: Final = 1 << 32
 def parts_beyond_32_bits_left_out(case: Case) -> Computed | None:
     """Return ROI_POOLING's outputs if the bounds of parts are computed in 32 bits.
 
-    Each output element is the maximum of a part of a region. In a region of w columns from column c
-    on, part i of PooledSize.Width = p parts begins at column c + i * w // p, and ends before column
-    c + ((i + 1) * w + p - 1) // p. Rows are divided alike. The dividends wrap around at 2^32. A
-    part that then ends before it begins gives 0. None if no dividend wraps around, or if a corner
-    does not fit INT32.
+    Each output element is the maximum of a part of a region. Let p be PooledSize.Width. In a region
+    of w columns that begins at column c, part i begins at column c + i * w // p. It ends before
+    column c + ((i + 1) * w + p - 1) // p. Rows are divided alike. The dividends wrap around at
+    2^32. A part that then ends before it begins gives 0. None if no dividend wraps around, or if a
+    corner does not fit INT32.
     """
     desc, inputs = case.desc, case.inputs()
     _, corners = scaled_regions(inputs["ROITensor"], desc["SpatialScale"])

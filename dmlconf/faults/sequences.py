@@ -45,7 +45,7 @@ def sequences_in_place_of_each_other(case: Case) -> Computed | None:
     In a graph without inputs and constants, output 0 is the first sequence, even if the second
     sequence feeds output 0. The sequence's own desc says where its elements lie: it may leave
     elements of the output unwritten, or extend past the output's end. None if each sequence is
-    written to its own output, or if a sequence is written to an output that no sequence feeds.
+    written to its own output, or if the written outputs are not exactly those that sequences feed.
     """
     graph = case.graph
     names = list(graph.outputs)

@@ -60,8 +60,8 @@ _CLIPPING: Final = frozenset({"ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"})
 def low_words_compared_as_signed(case: Case) -> Computed | None:
     """Return the outputs of an operator that compares INT64 numbers in the wrong order.
 
-    None if no input is INT64, or if the operator is none of `_CHOSEN`, CLIP, CLIP_GRAD and REDUCE
-    with a function of `_REDUCTIONS`.
+    The operators are those of `_CHOSEN`, CLIP, CLIP_GRAD, and REDUCE with a function of
+    `_REDUCTIONS`. None for others, or if no input is INT64.
     """
     inputs = case.inputs()
     if not any(array.dtype == np.int64 for array in inputs.values()):

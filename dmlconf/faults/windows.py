@@ -105,13 +105,12 @@ def squares_left_out(case: Case) -> Computed | None:
     """Return the gradient of a local response normalization if one slice of the squares is used.
 
     Where the window is about as large as the tensor, DirectML cuts its LocalSize * LocalSize
-    squares, row by row, into slices, and uses only the first. Squares outside the tensor are 0.
+    squares into slices, row by row. It uses only the first slice. Squares outside the tensor are 0.
     Measured: a slice has a multiple of 16 squares, from 32 of 169 to 288 of 1089.
 
-    Let `g` be InputGradientTensor, `x` the input, `sum` a sum over the window, and `b` Bias + Alpha
-    / LocalSize times the sum of the first slice's squares. The gradient is
-    `g / b ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`. None with
-    CrossChannel.
+    Let `g` be InputGradientTensor, `x` the input, and `sum` a sum over the window. Let `b` be Bias
+    + Alpha / LocalSize times the sum of the first slice's squares. The gradient is `g / b ** Beta -
+    2 * Alpha * Beta / LocalSize * x * sum(g * x / b ** (Beta + 1))`. None with CrossChannel.
     """
     desc = case.desc
     if desc["CrossChannel"]:

@@ -16,16 +16,16 @@ from dmlconf.cases.model import PlannedCase
 __all__ = ["MOST_LOSSES", "Assignments", "Loss"]
 
 MOST_LOSSES: Final = 3
-"""A case is `broken` after this many workers that had it were lost."""
+"""A case is `broken` when this many workers that had the case were lost."""
 
 _LARGEST_BATCH: Final = 256
 """The most cases that a worker gets at once; a worker's first batch has one."""
 
 _SHORT_SECONDS: Final = 0.5
-"""If a full batch takes less, the worker's next batch is twice as large."""
+"""If a full batch takes fewer seconds, the worker's next batch is twice as large."""
 
 _LONG_SECONDS: Final = 2.0
-"""If a batch takes more, the worker's next batch is half as large."""
+"""If a batch takes more seconds, the worker's next batch is half as large."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """A connection to Dask's scheduler: its workers, and calls to them.
 
 For `--scheduler local:N`, it also starts the scheduler and N workers. Each call names the worker
-that runs it. Dask's blocking functions run in threads of their own, except for that start, since
-they may wait forever for a process that hangs.
+that runs it. Other blocking functions of Dask run in threads of their own, since they may wait
+forever for a process that hangs.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ RESOURCE: Final = "adapter"
 _REFRESH_SECONDS: Final = 0.5
 """Seconds between two requests to the scheduler for its workers."""
 _SILENT_SECONDS: Final = 30.0
-"""Seconds without a heartbeat after which a worker counts as gone, until its next one."""
+"""Seconds without a heartbeat after which a worker counts as gone, until its next heartbeat."""
 _CONNECT_SECONDS: Final = 15.0
-"""Seconds that Dask may take to connect; below `_SCHEDULER_SECONDS`, so that its error arrives."""
+"""Seconds that Dask may take to connect: less than `_SCHEDULER_SECONDS`, to get Dask's error."""
 _SCHEDULER_SECONDS: Final = 20.0
 """Seconds without an answer after which the scheduler is given up."""
 _RESULT_SECONDS: Final = 30.0
 """Seconds that a worker may take to deliver the result of a call that has ended."""
 _FAREWELL_SECONDS: Final = 5.0
-"""Seconds for a last call to all workers, and for closing the connection; some may hang."""
+"""Seconds for a last call to all workers, and for closing the connection."""
 
 
 class MissingDaskError(BackendError):

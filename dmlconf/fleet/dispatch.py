@@ -83,7 +83,7 @@ class Fleet:
             self._cluster.tell_all(finish, self._job.identifier)
 
     def prepare(self) -> list[Member]:
-        """Prepare the connected workers with an adapter; return those that answered, by name.
+        """Prepare the connected workers with an adapter; return the prepared ones, sorted by name.
 
         A connected worker whose answer is lost is prepared again, at most 3 times in all.
 

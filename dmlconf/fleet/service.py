@@ -202,8 +202,8 @@ def prepare(job: Job) -> Prepared | Refusal:
     """End the sessions of other jobs in this process, and open the job's backend unless it is open.
 
     Returns:
-        `Prepared`, or a refusal: the version of dmlconf, the suite or the catalogue differs from
-        the job's, or the suite, the backend or the source of expected values cannot be used.
+        `Prepared`, or a refusal. The version of dmlconf, the suite or the catalogue differs from
+        the job's; or the suite, the backend or the source of expected values cannot be used.
     """
     if job.dmlconf != dmlconf.__version__:
         versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"
@@ -229,8 +229,8 @@ def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
         job: its identifier.
 
     Returns:
-        `Batch`, or a refusal: this process has not prepared the job, or the backend or the
-        operating system failed, which ends the job in this process.
+        `Batch`, or a refusal if this process has not prepared the job. A refusal because the
+        backend or the operating system failed ends the job in this process.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

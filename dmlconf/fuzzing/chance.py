@@ -16,8 +16,6 @@ _MASK: Final = (1 << 64) - 1
 class Chance:
     """A source of random choices; the same names, such as a seed, give the same choices.
 
-    Python guarantees the same numbers in all versions only for `random.random`.
-
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """
 

@@ -237,7 +237,6 @@ class Drafts:
         return checked
 
     def _resize(self, draft: dict[str, Any], count: str, length: int) -> None:
-        """Give a count field a value, and its arrays that length."""
         if not 0 <= length <= _LONGEST:
             raise UnfitError
         draft[count] = length

@@ -1,7 +1,4 @@
-"""Goals of random cases: every second case gets one of these properties on purpose, if possible.
-
-A rank of 8, or the last of 20 activations, would seldom occur by chance.
-"""
+"""Goals of random cases: every second case gets one of these properties on purpose, if possible."""
 
 from __future__ import annotations
 
@@ -85,7 +82,7 @@ class Goal:
         return True
 
     def changes(self, desc: Desc, chance: Chance) -> Changes:
-        """Return changes by which a desc comes nearer to the goal; none if it has reached it.
+        """Return changes by which a desc comes nearer to the goal; none if the goal is reached.
 
         An absent field is added first; a second call, with the new desc, gives it the property.
         """

@@ -74,7 +74,7 @@ def invalid_desc(operator: Operator, constraint: str, chance: Chance) -> Desc | 
 
 
 def _changed(operator: Operator, desc: Desc, constraint: str, chance: Chance) -> Iterator[Desc]:
-    """Yield descs with a changed tensor that may break a constraint of `_CHANGES`."""
+    """Yield changed descs that may break a constraint of `_CHANGES`."""
     fields = list(operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT))
     if constraint == "supported-data-type":
         yield from _other_types(operator, desc, chance)

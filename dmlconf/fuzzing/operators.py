@@ -30,7 +30,6 @@ __all__ = [
 _ATTEMPTS: Final = 64
 
 _TAG: Final = "fuzz"
-"""The tag of every random case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ class Fuzz:
         operators: names in the catalogue.
         seed: determines each case, together with the other attributes and the case's number.
         nodes: the largest number of random nodes of a graph.
-        rewrites: templates of cases of rewrites; a random third of the graphs contain one's graph.
+        rewrites: templates of cases of rewrites; on average, one graph in three contains the graph
+            of such a case.
     """
 
     operators: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Prepare graphs of rewrites, here called patterns, which `graphs` inserts into random graphs.
 
-Random nodes may read a pattern's outputs, and nodes that copy graph inputs may feed it. The case
-keeps the mutant of the rewrite, so that `dmlconf diagnose` can tell whether a device ran it.
+Random nodes may read a pattern's outputs, and copies of graph inputs may feed it. The case keeps
+the mutant of the rewrite, so that `dmlconf diagnose` can tell whether a device ran it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Pattern:
 
     Attributes:
         outputs: the descs of its outputs, each by its source, `NODE.TENSOR`.
-        rewrite: the entry `rewrite` of a case, with the parts that the mutant adds or changes. What
-            it removes stays as parts that nothing reads.
+        rewrite: the entry `rewrite` of a case, with the parts that the mutant adds or changes.
+            Parts that the mutant lacks stay, but nothing reads them.
     """
 
     inputs: Mapping[str, Mapping[str, Any]]

@@ -19,7 +19,6 @@ from dmlconf.fuzzing.terms import Changes, Scope, condition_of
 __all__ = ["MOST_ELEMENTS", "valid_desc"]
 
 _STEPS: Final = 60
-"""The most steps of a walk."""
 _CHANGES: Final = 20
 """The most changes that are compared in one step to repair a constraint."""
 _NOISE: Final = 10
@@ -29,11 +28,11 @@ MOST_ELEMENTS: Final = 6000
 """The most elements of a tensor, unless all lie along one axis (`_LONG_AXIS`)."""
 
 _LONG_AXIS: Final = 1 << 16
-"""A tensor along one axis may have 65,535 to 65,537 elements. Direct3D permits 65,535 thread groups
-along a dimension of a dispatch."""
+"""A tensor whose elements all lie along one axis may have 65,535 to 65,537 elements. Direct3D
+permits 65,535 thread groups along a dimension of a dispatch."""
 
 _MOST_READS: Final = 1 << 24
-"""The largest product of a window's elements and the largest tensor's elements."""
+"""The largest product of the number of a window's elements and that of the largest tensor."""
 
 _MOST_TIME_STEPS: Final = 1 << 12
 """The most time steps of a recurrent layer, which a device computes one after the other."""
@@ -158,7 +157,10 @@ class _Walk:
         return self._goal(desc) and self._listed(desc)
 
     def _listed(self, desc: Desc) -> bool:
-        """Return whether the table, or `undocumented_data_types`, lists each data type and rank."""
+        """Return whether the table lists each rank and data type.
+
+        The catalogue's `undocumented_data_types` count, too.
+        """
         for name in self._tensor_names:
             value = desc[name]
             row = self._table.tensors[name]

@@ -65,7 +65,8 @@ class Solver:
     def all_of(self, terms: Sequence[Term], targets: Sequence[Any]) -> Iterator[Changes]:
         """Yield changes that may give terms their values.
 
-        If several terms have other values, changes of all of them at once come first.
+        If several terms have other values, changes of all of them at once come before changes for
+        single terms.
         """
         wrong = [(t, v) for t, v in zip(terms, targets, strict=True) if not _same(t.value, v)]
         if len(wrong) > 1:

@@ -42,8 +42,8 @@ class TermError(Exception):
     """A value that cannot be computed, such as the size of an axis that does not exist.
 
     Attributes:
-        missing: the path of an absent tensor or attribute that the value needs, or of an unfit
-            operand, such as a divisor of 0. None if neither has a path.
+        missing: the path of an absent or unfit operand, such as a tensor that is left out or a
+            divisor of 0; None if it has no path.
         operands: terms of the failed computation, such as an index and the tuple that it exceeds.
     """
 

@@ -197,7 +197,7 @@ class Graph:
     def output_sources(self) -> dict[str, Slot]:
         """Return, by the name of each graph output, the output tensor of a node that feeds it.
 
-        If several edges lead to an output, the first counts; one without an edge is left out.
+        If several edges lead to an output, the first counts. An output without an edge is left out.
         """
         sources: dict[str, Slot] = {}
         for edge in self.output_edges:

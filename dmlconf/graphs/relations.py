@@ -54,7 +54,7 @@ def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
 
 
 def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
-    """Yield each swap of the sources of two adjacent inputs of a node that have `alike_descs`.
+    """Swap the sources of adjacent inputs of a node if they have `alike_descs`; yield each swap.
 
     Each item has the node, the names of the two inputs, and the graph with the swap.
     """
@@ -128,8 +128,8 @@ def reversed_nodes(graph: Graph) -> Graph:
 def owned_otherwise(graph: Graph) -> Graph:
     """Return the graph with inputs instead of constants; only these inputs are OWNED_BY_DML.
 
-    A constant that is an output of the graph stays, since no edge can lead from an input of the
-    graph to an output of the graph.
+    A constant that is an output of the graph stays: no edge can lead from an input to an output of
+    the graph.
     """
     constants = {node.name: node for node in _replaceable(graph)}
     inputs = {name: flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
@@ -160,7 +160,7 @@ def _replaceable(graph: Graph) -> list[Constant]:
 def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the operator nodes' names in two halves; no node of the second feeds the first.
 
-    Five nodes become 2 and 3. A cycle raises `CycleError`.
+    A cycle raises `CycleError`.
     """
     names = [node.name for node in graph.in_order() if isinstance(node, Node)]
     middle = len(names) // 2

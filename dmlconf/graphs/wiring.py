@@ -46,7 +46,6 @@ class WiringProblem:
         node: the node with the problem, which need not exist; empty for the graph or an output of
             it.
         tensor: the tensor or attribute of the node, or the output of the graph; may be empty.
-        message: what is wrong.
         hint: what to do; None if the message says it all.
     """
 

@@ -13,7 +13,7 @@ NOTHING: Final = "nothing that is recorded"
 
 
 def causes(before: VerdictAt, after: VerdictAt, last: RunRow, first: RunRow) -> tuple[str, ...]:
-    """Return which possible causes differ between two runs; empty if none does.
+    """Return the possible causes that differ between two runs.
 
     The case is named if the verdicts have different definitions. If a definition is unknown or both
     are equal, the suite is named where it differs: the case's data may have changed.

@@ -69,7 +69,7 @@ class Database:
     """An open history.
 
     Attributes:
-        name: its file; or its address without options, with `***` in place of a password.
+        name: the file, or the address without options, with `***` in place of a password.
     """
 
     engine: Engine
@@ -165,7 +165,6 @@ def opened(database: str | None, *, create: bool = False) -> Iterator[Database]:
 
 
 def _address(named: str) -> URL | None:
-    """Return the address of a PostgreSQL database; None if a file is named."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import SQLAlchemyError
 

@@ -60,8 +60,8 @@ def columns_by_dilated_windows(case: Case) -> Computed | None:
     """Return FOLD's outputs if the elements of a column are numbered over the dilated window.
 
     For each channel, a column has one element for each window element. With windows {2, 2, 2} and
-    Dilations {2, 2, 2}, they are numbered as in windows {3, 3, 3}: element 3 has the index
-    (0, 1, 0) in the window, not (0, 1, 1). Elements beyond the output are left out. None for two
+    Dilations {2, 2, 2}, they are numbered as in windows {3, 3, 3}. Element 3 then has the index (0,
+    1, 0) in the window, not (0, 1, 1). Elements beyond the output are left out. None for two
     spatial dimensions.
     """
     desc = case.desc
@@ -125,7 +125,7 @@ def zero_points_subtracted_in_32_bits(case: Case) -> Computed | None:
 
 @of_operators("ELEMENT_WISE_POW")
 def integer_powers_in_float64(case: Case) -> Computed | None:
-    """Return INT32 powers if ELEMENT_WISE_POW makes the lowest INT32 of powers beyond INT32."""
+    """Return INT32 powers if ELEMENT_WISE_POW gives the lowest INT32 for powers beyond INT32."""
     inputs = case.inputs()
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     if base.dtype != np.int32 or exponent.dtype != np.int32:
@@ -243,8 +243,8 @@ def _parts_in_float32(first: Array, last: Array, parts: int, size: int) -> tuple
 def scaled_elus_by_products_of_attributes(case: Case) -> Computed | None:
     """Return a scaled ELU, alone or fused, as `(Gamma * Alpha) * (exp(x) - 1)` for x <= 0.
 
-    If Gamma * Alpha is infinite, 0 becomes NaN, and smaller numbers an infinity. None if it is
-    finite, or if there is no scaled ELU of floating-point numbers.
+    If Gamma * Alpha is infinite, -0.1 becomes an infinity, and 0 becomes NaN. None if it is finite,
+    or if there is no scaled ELU of floating-point numbers.
     """
     name, before = activation_of(case)
     if name != "ACTIVATION_SCALED_ELU" or before is None or before.dtype.kind != "f":

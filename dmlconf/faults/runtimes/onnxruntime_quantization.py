@@ -38,8 +38,8 @@ _BEYOND_INT32: Final = 2.0**31
 def quantized_sums_by_ratios(case: Case) -> Computed | None:
     """Return a quantized sum as MLAS computes it.
 
-    MLAS is ONNX Runtime's library of CPU kernels. With the ratios p = AScale / OutputScale and
-    q = BScale / OutputScale it computes
+    MLAS is ONNX Runtime's library of CPU kernels. With the ratios p = AScale / OutputScale and q =
+    BScale / OutputScale it computes
 
         (OutputZeroPoint - (p AZeroPoint + q BZeroPoint)) + p A + q B
 
@@ -109,7 +109,7 @@ def zero_point_before_rounding(case: Case) -> Computed | None:
     """Return the outputs of a quantized operator that adds the zero point before it rounds.
 
     2.5 with the zero point 1 becomes round(3.5) = 4, not round(2.5) + 1 = 3. The sum may be rounded
-    to FLOAT32 first: 0.50000006 + 12 becomes 12.5.
+    to FLOAT32 first.
     """
     quotient, zero_point = _QUOTIENTS[case.operator_name](case)
     if zero_point is None:

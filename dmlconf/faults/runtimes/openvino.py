@@ -1,6 +1,6 @@
 """Formulas of wrong results of ONNX Runtime's OpenVINO provider.
 
-The modules `openvino_...` have those of activations, graphs and integers.
+The modules `openvino_...` have the formulas of activations, graphs and integers.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ __all__ = [
 def nan_taken_for_greater(case: Case) -> Computed | None:
     """Return the outputs if `a > b` and `a >= b` are true where a or b is NaN.
 
-    ACTIVATION_RELU_GRAD then passes the gradient on for NaN. ELEMENT_WISE_CLIP_GRAD takes a Min of
-    NaN for negative infinity. None for integers.
+    ACTIVATION_RELU_GRAD then passes the gradient on for NaN. For ELEMENT_WISE_CLIP_GRAD, a Min of
+    NaN counts as negative infinity. None for integers.
     """
     inputs = case.inputs()
     if any(array.dtype.kind != "f" for array in inputs.values()):

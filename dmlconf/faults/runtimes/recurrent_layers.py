@@ -56,7 +56,6 @@ class _InfinitePowers(ExactArithmetic):
     """An arithmetic whose softplus is infinite where exp overflows FLOAT32."""
 
     def activated(self, sums: Values, activation: Activation) -> Values:
-        """Return the activation of sums."""
         values = activation.formula(sums.value)
         if activation.desc["operator"] == "ACTIVATION_SOFTPLUS":
             values = np.where(sums.value > _LARGEST_EXPONENT, np.inf, values)

@@ -46,7 +46,7 @@ def attributes_of_float16(case: Case) -> Computed | None:
 
 
 def celu_as_written(case: Case) -> Computed | None:
-    """Return NaN where `Alpha * (exp(x / Alpha) - 1)` is NaN: for an Alpha of 0 and x = 2."""
+    """Return NaN where `Alpha * (exp(x / Alpha) - 1)` is NaN, as for an Alpha of 0 and x = 2."""
 
     def product(x: Array, attributes: Mapping[str, float]) -> Array:
         alpha = np.float32(attributes["Alpha"])
@@ -58,7 +58,7 @@ def celu_as_written(case: Case) -> Computed | None:
 def elu_as_written(case: Case) -> Computed | None:
     """Return NaN where `Alpha * (exp(x) - 1)` is NaN for x < 0.
 
-    Alpha is then infinite, and exp(x) is 1 in FLOAT32, as for x = -1e-40.
+    An infinite Alpha gives NaN where exp(x) is 1 in FLOAT32, as for x = -1e-40.
     """
 
     def product(x: Array, attributes: Mapping[str, float]) -> Array:
@@ -104,7 +104,7 @@ def _nan_where(
 
 
 def nan_before_clamping(case: Case) -> Computed | None:
-    """Return NaN where `Alpha * x + Beta` is NaN in FLOAT32: for 0 * infinity."""
+    """Return NaN where `Alpha * x + Beta` is NaN in FLOAT32, as for 0 * infinity."""
     name, _ = activation_of(case)
     if name not in ("ACTIVATION_HARD_SIGMOID", "ACTIVATION_HARD_SWISH"):
         return None
@@ -113,7 +113,7 @@ def nan_before_clamping(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_PARAMETERIZED_RELU")
 def prelu_as_written(case: Case) -> Computed | None:
-    """Return NaN where `max(0, x) + slope * min(0, x)` is NaN: for x = 1 and an infinite slope.
+    """Return NaN where `max(0, x) + slope * min(0, x)` is NaN, as for x = 1 and an infinite slope.
 
     The maximum or minimum of 0 and NaN is NaN.
     """

@@ -74,10 +74,10 @@ def logarithms_up_to_88(case: Case) -> Computed | None:
 
 @of_operators("ACTIVATION_SIGMOID", "ACTIVATION_SWISH")
 def sigmoids_without_subnormal_steps(case: Case) -> Computed | None:
-    """Return a sigmoid's or swish's outputs if small e^x are powers of 2.
+    """Return outputs of a sigmoid or swish if some small e^x become powers of 2.
 
     e^x is 2^n (1 + t + ...), where n is the integer nearest to x / ln 2, and t is x - n ln 2. Where
-    2^n t is subnormal, e^x becomes 2^n: e^-85.2, 9.96e-38, becomes 2^-123, 9.40e-38.
+    2^n t is subnormal, e^x becomes 2^n.
     """
     tensor, right = case.inputs()["InputTensor"], evaluate(case)["OutputTensor"]
     if tensor.dtype != np.float32:
@@ -104,7 +104,7 @@ def softplus_up_to_88(case: Case) -> Computed | None:
     *_MEANS, *_POOLS, "BATCH_NORMALIZATION", "ELEMENT_WISE_SQRT", "LP_NORMALIZATION", "REDUCE"
 )
 def roots_of_large_numbers(case: Case) -> Computed | None:
-    """Return a case's outputs if roots above 2^63 are multiplied by 1.5, and NaN for infinity."""
+    """Return a case's outputs if roots above 2^63 are multiplied by 1.5, and infinity gives NaN."""
     return with_flaw(case, Flaw.ROOT)
 
 
@@ -189,7 +189,7 @@ def zero_minus_numbers(case: Case) -> Computed | None:
 
 @of_operators("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
 def greatest_of_infinities_as_0(case: Case) -> Computed | None:
-    """Return MAX_POOLING's outputs with padding if a maximum of -infinity or NaN is 0."""
+    """Return MAX_POOLING's outputs with padding if windows with NaN or only -infinity give 0."""
     desc, right = case.desc, evaluate(case)
     if not any((*desc["StartPadding"], *desc["EndPadding"])):
         return None

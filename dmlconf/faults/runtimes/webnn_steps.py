@@ -51,7 +51,7 @@ _TINY: Final = np.finfo(np.float32).tiny
 
 
 def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
-    """Return the outputs with all flaws where this flaw changes them, else the right outputs.
+    """Return the outputs with all flaws where this flaw changes them; elsewhere, right outputs.
 
     None if WebNN cannot express the case, if its program has an unknown operation, or if an output
     has no floating-point type.
@@ -78,7 +78,6 @@ def with_flaw(case: Case, flaw: Flaw) -> Computed | None:
 
 
 def _equal(one: Array, other: Array) -> Array:
-    """Return where elements are equal; NaN equals NaN."""
     equal: Array = (one == other) | (np.isnan(one) & np.isnan(other))
     return equal
 
@@ -122,7 +121,6 @@ class _Kernels:
         return np.where(np.isnan(x), np.float32(0), np.minimum(right, _HIGHEST))
 
     def products(self, step: Step) -> Array:
-        """Return the sums of conv2d, convTranspose2d or gemm, before an activation."""
         if step.operation == "gemm":
             return self._gemm(clamped=step.inputs[1] not in self.owned)
         desc = {**self.case.desc, "FusedActivation": None}
