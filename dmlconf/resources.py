@@ -27,9 +27,10 @@ def _directory(name: str) -> Path:
 
 
 def sources(*names: str) -> list[Path]:
-    """Return the Python files of packages and modules: name by name, those of a package by path.
+    """Return the Python files of packages and modules; those of one package are sorted.
 
-    Names are paths in the folder `dmlconf`, such as `precision` and `limits.py`.
+    Args:
+        names: paths in the folder `dmlconf`, such as `precision` and `limits.py`.
     """
     paths = (_PACKAGE / name for name in names)
     return [file for path in paths for file in (_files(path) if path.is_dir() else [path])]
@@ -42,9 +43,11 @@ def _files(folder: Path, suffixes: tuple[str, ...] = (".py",)) -> list[Path]:
 
 @cache
 def sources_digest(form: str, *names: str) -> bytes:
-    """Return a SHA-256 of `form`, of these packages and modules of dmlconf, and of all schemas.
+    """Return a SHA-256 of `form`, of packages and modules, and of all schemas.
 
-    `form` is what else a cached value depends on, such as the version of its format.
+    Args:
+        form: what else a cached value depends on, such as the version of its format.
+        names: as for `sources`.
     """
     parts = [*map(_source_digest, names), _schemas_digest()]
     return sha256(form.encode() + b"".join(parts)).digest()
@@ -73,7 +76,7 @@ def cases_directory() -> Path:
 
 
 def checked_archive() -> Path | None:
-    """Return the file that a wheel has with the checked bundled suite; None in a checkout."""
+    """Return the archive of the checked bundled suite; None in a checkout, which has none."""
     path = _PACKAGE / "bundled" / "checked.archive"
     return path if path.is_file() else None
 

@@ -34,7 +34,7 @@ def runtimes_page() -> str:
 
 
 def _on(known: Table, operator: str) -> str:
-    """Return the target's counterpart and what it lacks; `no` and the reasons if there is none."""
+    """Return the target's counterpart and what it lacks; `no` and reasons without counterpart."""
     entry = known.entries[operator]
     own = entry
     while not own.forms and own.like:
@@ -47,7 +47,6 @@ def _on(known: Table, operator: str) -> str:
 
 
 def _reasons(entry: Entry) -> Iterable[str]:
-    """Return why descs of an operator cannot be expressed, each reason once."""
     return dict.fromkeys(
         reason for form in entry.forms for reason in _of_form(form.declined, form.statements)
     )

@@ -1,4 +1,4 @@
-"""Order many things so that the first few, which a short report shows, are of many kinds."""
+"""Order items so that the first few, which a short report shows, are of many kinds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ _Item = TypeVar("_Item")
 
 
 def alternating(lists: Iterable[Sequence[_Item]]) -> Iterator[_Item]:
-    """Yield the first item of each list, then the second of each, and so on; items are not None."""
+    """Yield the first item of each list, then the second of each, and so on.
+
+    Args:
+        lists: lists without None.
+    """
     for row in zip_longest(*lists):
         yield from (item for item in row if item is not None)
 
@@ -22,9 +26,13 @@ def spread(
     kind: Callable[[_Item], Hashable],
     ordered: Callable[[list[_Item]], Sequence[_Item]] = list,
 ) -> Iterator[_Item]:
-    """Yield the first item of each kind, then the second of each, and so on; items are not None.
+    """Yield the first item of each kind, then the second of each, and so on.
 
-    `ordered` sorts the items of one kind. Kinds are in the order of their first items.
+    Kinds are in the order of their first items.
+
+    Args:
+        items: any but None.
+        ordered: sorts the items of one kind.
     """
     kinds: dict[Hashable, list[_Item]] = {}
     for item in items:

@@ -1,4 +1,4 @@
-"""Text and tables for the terminal; text from outside cannot move the cursor."""
+"""Text and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -32,17 +32,14 @@ def plain_table(*headings: str, right: Collection[str] = ()) -> Table:
 
 
 def styled(text: str, style: str = "") -> Text:
-    """Return text with unprintable characters escaped, among them line feeds.
-
-    So text from outside cannot forge lines.
-    """
+    """Return text with unprintable characters escaped, among them line feeds."""
     from rich.text import Text
 
     return Text(printable(text), style)
 
 
 def unwrapped(text: str, style: str = "") -> Text:
-    """Return text as `styled` does, but never wrapped, so that it can be copied."""
+    """Return text as `styled` does, but never wrapped, so that users can copy it."""
     from rich.text import Text
 
     return Text(printable(text), style, no_wrap=True, overflow="ignore")

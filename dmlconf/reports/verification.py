@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["VERSION", "facts", "render_json", "render_markdown", "sentence", "table"]
 
 VERSION: Final = 1
-"""Version of the JSON form; it increases when readers of the old form could be misled."""
+"""Version of the JSON form; changes that could mislead readers of the old form raise it."""
 
 _MOST_CASES: Final = 10
-"""The most cases that a line names; it counts the others."""
+"""The most cases that a line names."""
 
 
 def sentence(verification: Verification) -> str:
@@ -113,8 +113,8 @@ def _waived(verification: Verification) -> str:
 
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
-    """Yield headings, each with its lines: a certificate's findings, notes and excused failures."""
-    # If the file could not be read, the closing sentence says all that is known.
+    """Yield headings with the lines below each."""
+    # If the file could not be read, `sentence` says why.
     if verification.findings and not verification.unread:
         yield (
             "Why it does not hold",

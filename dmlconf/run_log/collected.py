@@ -21,11 +21,11 @@ class LoggedObjects(list[LoggedVerdict]):
     """Logged verdicts in the order in which they were added, as objects."""
 
     def add(self, logged: LoggedVerdict) -> None:
-        """Add the next one."""
+        """Add a verdict."""
         self.append(logged)
 
     def cases(self) -> Iterator[str]:
-        """Yield the case of each."""
+        """Yield the case of each verdict."""
         return (logged.verdict.case for logged in self)
 
     def repeated(self) -> None:
@@ -53,7 +53,7 @@ class LoggedColumns:
         self._places = array("q")
 
     def add(self, logged: LoggedVerdict) -> None:
-        """Add the next one.
+        """Add a verdict.
 
         Raises:
             OverflowError: a number is too large for its column; the columns cannot be used any
@@ -70,7 +70,7 @@ class LoggedColumns:
         return map(self._logged, range(len(self)))
 
     def cases(self) -> Iterator[str]:
-        """Yield the case of each."""
+        """Yield the case of each verdict."""
         return map(self._columns.case, range(len(self)))
 
     def repeated(self) -> Repeated:

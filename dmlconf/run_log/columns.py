@@ -1,7 +1,7 @@
 """Keep the verdicts of a very large run in columns; a verdict is made when it is asked for.
 
-A packed verdict (`dmlconf.run_log.packed`) takes 550 bytes. In columns it takes its identifier's
-bytes and 56 more; its other values are pickled, and equal pickles are kept once.
+A verdict takes the bytes of its identifier and 56 more. Its other values are pickled, and equal
+pickles are kept once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dmlconf.verdicts.verdict import Execution, Identity, Judgement, Status, Ver
 __all__ = ["MOST_OBJECTS", "VerdictColumns"]
 
 MOST_OBJECTS: Final = 100_000
-"""The verdicts of a log of more selected cases than this are kept in columns by default."""
+"""By default, the verdicts of a log of more selected cases than this are kept in columns."""
 
 _NONE: Final = -1
 """Stands for None in columns of numbers from 0."""
@@ -52,7 +52,7 @@ class VerdictColumns:
         return len(self._ends)
 
     def add(self, verdict: Verdict, place: int) -> None:
-        """Add a verdict with its place, by which `in_order` sorts.
+        """Add a verdict and its place in the plan.
 
         Raises:
             OverflowError: a number is too large for its column; the columns cannot be used any
@@ -69,10 +69,10 @@ class VerdictColumns:
         self._executions.append(execution)
 
     def in_order(self, chosen: Array | None = None) -> LazyVerdicts:
-        """Return the verdicts in the order of their places; after this, no verdict may be added.
+        """Return the verdicts in the order of their places; then no verdict may be added any more.
 
         Args:
-            chosen: the indices of those that are wanted; None for all.
+            chosen: the indices, in the order of adding, of the wanted verdicts; None for all.
         """
         if chosen is None:
             chosen = np.arange(len(self), dtype=np.uint32)
@@ -98,7 +98,7 @@ class VerdictColumns:
     def each(self, part: type[Part], compute: Callable[[Part], Any]) -> tuple[Sequence[Any], Array]:
         """Apply a function to a part of each verdict.
 
-        The part lacks what is a case's own, such as the identifier and the facts
+        The part lacks the values of a single case, such as the identifier and the facts
         (`dmlconf.verdicts.choosing`). Results must be hashable.
 
         Returns:
@@ -161,9 +161,9 @@ class _InOrder(LazyVerdicts):
 
 
 class _Parts:
-    """A column of one part of each verdict, without the fields that `own` names.
+    """A column of one part of each verdict, without the fields `own`.
 
-    The field `mapping`, such as a case's facts, is stored separately, since reports seldom read it.
+    The field `mapping`, such as `facts`, is stored separately, since reports seldom read it.
     """
 
     def __init__(self, kind: type[Any], mapping: str, *own: str) -> None:
@@ -176,7 +176,7 @@ class _Parts:
         self._arranged = _arranging(names, [*shared, mapping, *own])
         self._blank: tuple[Any, ...] = ("",) * len(own)
         self._shared, self._mappings = _Shared(), _Shared()
-        # These do not refer to self, so that a log that nothing holds is freed at once.
+        # Without a reference to self, the log is freed as soon as nothing else refers to it.
         self._make = partial(_part_of, kind, self._arranged, self._shared, self._mappings)
         self._cached = lru_cache(maxsize=256)(self._make)  # For parts without own values.
         self._has_own = bool(own)

@@ -44,7 +44,7 @@ class Repeated:
     """The cases and places that may occur in more than one verdict.
 
     Attributes:
-        cases: the hashes of identifiers of cases; different ones may have the same hash.
+        cases: the hashes of identifiers of cases; different identifiers may have the same hash.
     """
 
     cases: Container[int]
@@ -56,7 +56,7 @@ class Contradiction:
     """A contradiction in a log.
 
     Attributes:
-        line: the number of the line, from 1; of two contradicting verdicts, the second one's.
+        line: the number of the line, from 1; of two contradicting lines, the second.
     """
 
     line: int
@@ -64,7 +64,7 @@ class Contradiction:
 
 
 def contradiction_error(path: Path, problem: Contradiction) -> InvalidLogError:
-    """Return the error of a log that contradicts itself."""
+    """Return the error about a log that contradicts itself."""
     message = f"the log contradicts itself: {problem.message}"
     return InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
 
@@ -83,22 +83,21 @@ def contradiction(
     Args:
         selected: how many cases were selected, by the header.
         verdicts: all verdicts in the order of the log, then the attempts that count as verdicts.
-            A case may have several equal verdicts.
-        footer: the number of the footer's line, its `summary`, and its `complete`; None to check no
-            footer.
+            Several equal verdicts on a case are no contradiction.
+        footer: the footer's line, `summary` and `complete`; None to check no footer.
         planned: how many cases the whole plan has; None for as many as were selected.
-        repeated: the only cases and places that may occur more than once; None if any may.
+        repeated: the cases and places that may occur more than once; None if any may.
     """
     return next(_contradictions(selected, verdicts, footer, planned, repeated), None)
 
 
 def other_cases(cases: Iterable[str], line: int, expected: str) -> Contradiction | None:
-    """Return a contradiction if the cases do not have the digest in the footer, otherwise None.
+    """Return a contradiction unless the cases have the digest in the footer.
 
     Args:
         cases: the different cases of the verdicts.
         line: the footer's line, from 1.
-        expected: its `cases_digest`.
+        expected: the footer's `cases_digest`.
     """
     if cases_digest(cases) == expected:
         return None

@@ -28,13 +28,13 @@ class EarlierRun:
     """What the log of an earlier run holds.
 
     Attributes:
-        places: by identifier, the place of each case with a verdict other than `not run`. In a log
-            without places, it is the number of the verdict's line.
-        summary: how many of these cases have each status.
-        attempts: by case, the attempts at failing cases that are not in `places`.
-        footer: the last line of a run that ended; None where the run died.
-        end: how many bytes of the log to keep: verdicts `not run`, the footer and a damaged end are
-            cut off.
+        places: the place of each case with a verdict other than `not run`, by identifier. In a log
+            without places, line numbers replace them.
+        summary: how many cases of `places` have each status.
+        attempts: the attempts at cases that are not in `places`, by case.
+        footer: None if the run died.
+        end: how many bytes of the log to keep; verdicts `not run`, the footer and a damaged end
+            follow.
         size: how many bytes the log has.
         processes: the highest number of a worker process in kept verdicts and `attempts`, or 0.
     """
@@ -55,14 +55,14 @@ class EarlierRun:
 
     @property
     def failures(self) -> int:
-        """How many of the cases in `places` have a verdict that fails the run."""
+        """How many cases of `places` have a verdict that fails the run."""
         return sum(count for status, count in self.summary.items() if status.fails_run)
 
 
 def read_earlier(path: Path) -> EarlierRun | None:
-    """Return the logged part of an earlier run; None if the log has no complete first line.
+    """Return what the log of an earlier run holds; None if its first line is incomplete.
 
-    Verdicts `not run` are left out, since their cases will run now.
+    Verdicts `not run` are left out.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, contradicts itself, or its
@@ -95,7 +95,7 @@ class _Reader:
         self.end = end
 
     def verdicts(self, lines: Iterator[LogLine]) -> Iterator[LoggedVerdict]:
-        """Yield the verdicts, without what only reports need: figures and facts."""
+        """Yield the verdicts without figures and facts, which only reports need."""
         unreached = False
         for number, record, end in lines:
             kind = record["record"]

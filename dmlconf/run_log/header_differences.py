@@ -1,7 +1,4 @@
-"""Find the differences between two logs' headers, to tell whether both logs are of one run.
-
-What `dmlconf compare` shows of two headers is in `dmlconf.comparison.compare`.
-"""
+"""Find the differences between two logs' headers, to tell whether both logs are of one run."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference between two runs: what differs, and its value in each run, as in JSON."""
+    """What differs between two runs, and its value in each, as in JSON."""
 
     name: str
     one: Any
@@ -36,8 +33,8 @@ class Difference:
         """Return the difference as text, such as `backend: numpy there, directml here`.
 
         Args:
-            one: the word after the first value, such as `there`.
-            other: the word after the second value, such as `here`.
+            one: the word after the first value.
+            other: the word after the second value.
         """
         return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
 
@@ -49,7 +46,7 @@ _FIELDS: Final = {
     "backend": "backend",
     "expected values": "against",
 }
-"""The header's fields that are compared, by their names in messages."""
+"""The compared fields of headers, by their names in messages."""
 
 MODELS_LEFT_OUT: Final = "models_left_out"
 """The option that says how many cases with the tag `model` the run leaves out by default."""
@@ -58,18 +55,18 @@ _COVERED: Final = ("case_list", "failed", "waivers", MODELS_LEFT_OUT)
 """Options that are not compared, since digests of the planned cases and of waivers cover them."""
 
 _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
-"""In a backend's name, the folder of a recording or of `path=`, which may differ by machine."""
+"""In a backend's name, the folder of a recording or of `path=`."""
 
 
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
     """Yield the differences between two runs in `_FIELDS`, options and planned cases.
 
     Options in `_COVERED` are not compared, nor are folders after `recording:` and `path=`. Digests
-    of the planned cases are compared if both runs plan as many and both headers have a digest.
+    of the planned cases are compared if both headers have one and the numbers of cases are equal.
     """
     mine, theirs = _plain(asdict(one)), _plain(asdict(other))
     for name, key in _FIELDS.items():
-        if _anywhere(mine[key]) != _anywhere(theirs[key]):
+        if _value_without_folder(mine[key]) != _value_without_folder(theirs[key]):
             yield Difference(name, mine[key], theirs[key])
     options = [
         {key: value for key, value in each["options"].items() if key not in _COVERED}
@@ -85,8 +82,8 @@ def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
 def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
     """Yield the difference between the parts of a plan that two runs took, if there is one.
 
-    Shards are compared by number, count and whether they are balanced. If these are equal, the
-    numbers of cases are compared.
+    Shards are compared by number, count and whether they are balanced. The numbers of cases are
+    compared only in equal shards.
     """
     shards = [_shard(header) for header in (one, other)]
     if shards[0] != shards[1]:
@@ -98,8 +95,8 @@ def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
 def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
     """Yield the differences between the environments of two runs.
 
-    Of the details, those that `device_details` returns are compared. Folders after `recording:`
-    and `path=` are not.
+    Only details that `device_details` returns are compared. Folders after `recording:` and `path=`
+    are not.
     """
     mine, theirs = _plain(one.environment), _plain(other.environment)
     details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
@@ -111,7 +108,7 @@ def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
 
 def _unequal(prefix: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
     for key in sorted(one.keys() | other.keys()):
-        if _anywhere(one.get(key)) != _anywhere(other.get(key)):
+        if _value_without_folder(one.get(key)) != _value_without_folder(other.get(key)):
             yield Difference(f"{prefix}{key}", one.get(key), other.get(key))
 
 
@@ -120,8 +117,7 @@ def without_folder(backend: str) -> str:
     return _FOLDER.sub(r"\1", backend)
 
 
-def _anywhere(value: Any) -> Any:
-    """Return text as `without_folder` does, any other value unchanged."""
+def _value_without_folder(value: Any) -> Any:
     return without_folder(value) if isinstance(value, str) else value
 
 
@@ -139,6 +135,6 @@ def _shard(header: Header) -> str | None:
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return data as it would be read from a log: lists instead of tuples, and text for paths."""
+    """Return data as read from a log: lists instead of tuples, and text for paths."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(data), default=str))
     return plain

@@ -19,7 +19,7 @@ from dmlconf.verdicts.schema import with_statuses
 __all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines", "not_a_log", "require_short"]
 
 FORMAT: Final = 1
-"""Version of the form of run logs. Changes that older readers would misunderstand raise it."""
+"""Version of the form of run logs; changes that could mislead older readers raise it."""
 
 
 class InvalidLogError(ExpectedError):
@@ -43,13 +43,13 @@ class LogLine(NamedTuple):
 def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> Iterator[LogLine]:
     """Yield the lines of a run log; an empty file has none.
 
-    A last line that is not JSON and has no line feed is left out: the run died while it wrote the
-    line. If it is also the first line, that is an error.
+    Unless it is the first line, a last line that is not JSON and has no line feed is left out: the
+    run died while it wrote the line.
 
     Args:
-        own: whether this process has written or checked the log; records are then not checked.
-        damaged_end: whether to stop at a line with a NUL byte, which a power cut may leave. The
-            first line is read in any case.
+        own: whether this process has written or checked the log; then records are not checked.
+        damaged_end: whether to stop at a line with a NUL byte, unless it is the first line. A power
+            cut may leave such a line.
 
     Raises:
         InvalidLogError: the file cannot be read, a line is not a record of this version's form or
@@ -89,7 +89,7 @@ def require_short(path: Path, number: int, line: bytes) -> None:
     """Check the length of a line, of which `LONGEST_LOG_LINE + 1` bytes at most were read.
 
     Raises:
-        InvalidLogError: it is longer than dmlconf reads.
+        InvalidLogError: the line is longer than `LONGEST_LOG_LINE`.
     """
     if len(line) > LONGEST_LOG_LINE:
         message = f"not a run log: a line of more than {LONGEST_LOG_LINE:,} bytes"

@@ -1,9 +1,8 @@
 """Write and read run logs: JSON Lines from which reports on a run are made.
 
-`lines` checks the form of each line; `consistency` looks for contradictions between lines.
 The first line is the header, then comes one line for each verdict, then the footer. If a failing
-case may run again, each attempt has a line (`attempt`) before the case's verdict. A run that dies
-leaves a log without a footer. The form is `schemas/run-log.schema.json`.
+case may run again, each attempt has a line before the case's verdict. A run that dies leaves a log
+without a footer. The form is `schemas/run-log.schema.json`.
 """
 
 from __future__ import annotations
@@ -68,19 +67,19 @@ class Header:
         backend: the backend as named on the command line.
         against: the source of expected values that cases do not state, as `--against` names it.
         environment: what the backend runs on, and Python, NumPy and the operating system; for a
-            fleet, the environment of its first worker.
+            fleet, of its first worker.
         paths: the paths of the suite, as given.
         suite_digest: SHA-256 of all case files, as `Suite.digest`.
         catalogue_digest: SHA-256 of the catalogue.
-        selected: how many cases were selected; 0 while `fuzz` does not know how many there will be.
+        selected: how many cases were selected; 0 while `fuzz` does not know how many will be.
         options: the selection and other options on which the verdicts depend.
         cases_digest: the digest of the selected cases' identifiers; None in logs of `fuzz`, of
             certificates and of older versions.
         shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.
-        workers: the name and the environment of each worker of a fleet. If logs of different
-            environments were merged, each log counts as a worker. Otherwise empty.
+        workers: the name and the environment of each worker of a fleet, or of each log if logs of
+            different environments were merged; otherwise empty.
         merged_shards: if a merged log lacks shards and their cases, the `count` of all shards and
-            the `numbers` of those present; otherwise None.
+            the `numbers` of the present ones; otherwise None.
     """
 
     dmlconf: str
@@ -100,7 +99,7 @@ class Header:
 
     @property
     def planned(self) -> int:
-        """How many cases the whole plan has, even if only those of a shard were selected."""
+        """How many cases the whole plan has, of which a shard has a part."""
         return self.selected if self.shard is None else int(self.shard["planned"])
 
     @property
@@ -111,7 +110,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What is known at the end.
+    """What is known after the last case.
 
     Attributes:
         finished: date and time in UTC, ISO 8601.
@@ -168,11 +167,11 @@ class LogWriter:
         self._write({"record": "header", "format": FORMAT, **record_of(header)})
 
     def verdict(self, verdict: Verdict, place: int) -> None:
-        """Write one verdict with the index of its case in the plan; cases may come in any order."""
+        """Write a verdict and the index of its case in the plan; any order of cases is possible."""
         self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 
     def attempt(self, verdict: Verdict, place: int) -> None:
-        """Write one of the runs of a failing case, whose verdict follows later."""
+        """Write one of the runs of a failing case before its verdict."""
         self._write({"record": "attempt", "place": place, **verdict_data(verdict)})
 
     def footer(self, footer: Footer) -> None:
@@ -191,9 +190,9 @@ class LogWriter:
 
 
 def rewrite(log: RunLog, writer: LogWriter) -> None:
-    """Write a log again: its header, its verdicts with places from 0, and its footer.
+    """Write a log again, with places from 0.
 
-    In the header, `selected` becomes the number of verdicts; nothing else changes.
+    In the header, `selected` becomes the number of verdicts.
 
     Raises:
         LogWriteError: the log cannot be written.
@@ -220,12 +219,12 @@ def read_log(
     """Read a run log, also one that ends early.
 
     Verdicts are in the order of the plan if the log has the places of cases, otherwise in the order
-    of their lines. If a case has several verdicts, the last one counts. If the run died between a
-    case's attempts and its verdict, the first of these attempts is the verdict. If `selected` is 0
-    since a run of `fuzz` died, it becomes the number of cases up to the last one with a verdict.
+    of their lines. The last of several verdicts on a case counts. If the run died between a case's
+    attempts and its verdict, the first attempt is the verdict. If `selected` is 0 since a run of
+    `fuzz` died, it becomes the number of cases that had begun.
 
     Args:
-        own: whether this process has just written the log; form and consistency are not checked.
+        own: whether this process has just written the log; then it is not checked.
         keep: returns a verdict without the parts that the caller does not need.
         most_objects: with more selected cases than this, verdicts are kept in columns
             (`dmlconf.run_log.columns`) if their numbers fit.
@@ -304,7 +303,7 @@ def _check_consistency(
 
 
 def read_back(header: Header) -> Header:
-    """Return a header as it would be read from its log: with JSON values as options."""
+    """Return a header as read from its log, with JSON values as options."""
     return header_of(json.loads(_ENCODER.encode(record_of(header))))
 
 

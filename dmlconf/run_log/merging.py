@@ -1,6 +1,6 @@
 """Merge the logs of shards, or of several parts of a run, into the log of one run.
 
-Each log is read first to see which cases it has, and again to copy its verdicts. So memory does not
+Each log is read twice, first to see its cases, then to copy its verdicts, so that memory does not
 hold the verdicts of all logs at once.
 """
 
@@ -43,15 +43,14 @@ class Merger:
     """Merges logs: `add` each, call `require_one_run`, then `write`, once.
 
     Attributes:
-        owners: for each case that ran, the index of the first log in which it ran; `write` removes
-            the case.
-        unreached: for each case that ran in no log, the index of the first log whose verdict on it
-            is `not run`; `write` removes the case.
-        shared: the cases that ran in several logs, or in one log that was given several times.
-        named: whether the environments differ; a verdict without a worker then gets the path of its
+        owners: the index of the first log in which each case ran; `write` removes cases.
+        unreached: for each case that ran in no log, the index of the first log with a verdict
+            `not run`; `write` removes cases.
+        shared: the cases that ran in several logs, or in one log that was added several times.
+        named: whether the environments differ; then a verdict without a worker gets the path of its
             log as worker. `require_one_run` sets this.
-        missing: how many planned cases have no verdict in any log; `write` sets this.
-        processes: for each log, the highest number of a worker process in its verdicts, or 0.
+        missing: how many planned cases no log has a verdict on; `write` sets this.
+        processes: the highest number of a worker process in each log's verdicts, or 0.
     """
 
     parts: list[_Part] = field(default_factory=list)
@@ -147,7 +146,7 @@ class Merger:
         )
 
     def _merged_shards(self) -> Mapping[str, Any] | None:
-        """Return the count of all shards, and the numbers of those present.
+        """Return the count of all shards, and the numbers of the present ones.
 
         None if no shard or no case is missing, or if the logs do not all divide the plan alike.
         """
@@ -163,8 +162,8 @@ class Merger:
     def divided_differently(self) -> list[str]:
         """Return a message if `missing` is above 0 and the logs divide the plan differently.
 
-        Shards 1/4 and 2/4 divide a plan alike. Shards 1/4 and 2/3 do not, nor do 1/4 and a 2/4 that
-        was balanced by seconds.
+        Logs divide it alike if their shards have the same count and are balanced by the same
+        seconds, or by none.
         """
         divisions = {_division(part.header.shard) for part in self.parts}
         if len(divisions) < 2 or not self.missing:
@@ -263,7 +262,7 @@ def _printed(lines: Iterable[str]) -> str:
 def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
     """Yield the verdicts of a log with their places.
 
-    A case without a verdict, since the run died, gets its first attempt as verdict.
+    The first attempt at a case is its verdict if the run died before.
     """
     attempts: dict[str, tuple[Verdict, int]] = {}
     for number, record, _ in log_lines(part.path, own=True):

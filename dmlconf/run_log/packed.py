@@ -1,7 +1,6 @@
 """Keep verdicts in less memory: their large mappings are pickled, and equal pickles are kept once.
 
-The mappings are facts, figures, and digests of files and outputs. Those of one verdict take
-kilobytes as dictionaries, and a few hundred bytes as pickles.
+The mappings are facts, figures, and digests of files and outputs.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["DIGITS", "MANY", "Packed", "packing", "rounded"]
 
 MANY: Final = 20_000
-"""If a log has more selected cases than this, verdicts that stay objects are packed."""
+"""In logs of more selected cases than this, verdicts that are not in columns are packed."""
 
 DIGITS: Final = 6
 """Decimals of a verdict's `seconds` in the log."""
@@ -92,7 +91,7 @@ def packing() -> Callable[[Verdict], Verdict]:
 
 
 def rounded(verdict: Verdict) -> Verdict:
-    """Return a verdict with its seconds rounded as in the log and in packed verdicts."""
+    """Return a verdict with its seconds rounded as in packed verdicts."""
     seconds = round(verdict.execution.seconds, DIGITS)
     return verdict if seconds == verdict.execution.seconds else verdict.ran(seconds=seconds)
 

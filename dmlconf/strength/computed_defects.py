@@ -1,7 +1,4 @@
-"""Defects whose wrong outputs follow from another run of the reference.
-
-For example, one index is wrong, or the parts of a sum are added up in FLOAT16.
-"""
+"""Defects whose wrong outputs another run of the reference gives, such as with a wrong index."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ __all__ = ["COMPUTED_DEFECTS"]
 _NUMBERS: Final = (AttributeKind.UINT, AttributeKind.INT, AttributeKind.FLOAT)
 
 _SETS: Final = frozenset({"Axes"})
-"""Attributes that mean the same with their values in any order."""
+"""Attributes whose values mean the same in any order."""
 
 
 def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
@@ -39,7 +36,7 @@ def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
     if site.correct.size == 1:
-        return  # One element is mostly a sum over all of an input, in any order.
+        return  # Mostly a sum over all of an input, in any order.
     for name, array in site.case.inputs().items():
         if array.ndim > 1 and min(array.shape[-2:]) > 1:
             swapped = np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)
@@ -49,7 +46,7 @@ def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 
 def _matters(site: Site, name: str, array: Array) -> bool:
-    """Return whether the output changes if all of an input does; True if the reference fails."""
+    """Return whether the output depends on an input; True if the reference fails."""
     with np.errstate(all="ignore"):
         other = recomputed(site, {name: np.where(array == 0, 3, 0).astype(array.dtype)})
     return other is None or other.tobytes() != site.correct.tobytes()

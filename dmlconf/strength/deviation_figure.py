@@ -1,8 +1,4 @@
-"""The strength figure "by deviation": how many errors the deviations of a target excuse.
-
-Outputs are perturbed, and those that then fail by DirectML's documentation count. A deviation of
-ONNX or WebNN that permits the perturbed output excuses it.
-"""
+"""The strength figure "by deviation": how many failing perturbations a target excuses."""
 
 from __future__ import annotations
 
@@ -32,9 +28,9 @@ class DeviationFigure:
     """How many perturbations fail, and how many of them deviations of targets excuse.
 
     Attributes:
-        failing: how many perturbations of cases that a target expresses fail by DirectML's
-            documentation, by target and operator.
-        excused: how many of these pass by the target's specification, by target and operator.
+        failing: how many perturbations fail by DirectML's documentation, by target and operator.
+            Only cases that the target expresses count.
+        excused: how many of the failing ones pass with the target's deviations.
         by_deviation: how many each deviation excuses, alone or with others, by target and name.
     """
 
@@ -57,8 +53,8 @@ def measure_deviations(
 ) -> DeviationFigure:
     """Return how many perturbations of some cases the deviations of each target excuse.
 
-    A case is not used if it breaks a constraint, if no target expresses it, or if it does not pass
-    with the reference's outputs. `seed` decides which elements are perturbed.
+    Cases are left out if they break a constraint, if no target expresses them, or if they do not
+    pass with the reference's outputs. `seed` decides which elements are perturbed.
 
     Raises:
         InvalidFilesError: a case cannot be built, or is not valid.

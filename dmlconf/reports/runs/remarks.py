@@ -54,7 +54,8 @@ __all__ = [
 ]
 
 FAR_FROM_TYPICAL: Final = 10.0
-"""A result is far from known devices if its error is above this multiple of their greatest."""
+"""Results are far from those of known devices if their error is above this many times the greatest
+error of known devices."""
 
 MOST_WARNINGS: Final = 10
 """The most warnings, or reasons why cases were declined, that are listed."""
@@ -88,10 +89,7 @@ class RoomTotals:
 
 
 def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
-    """Return how many elements all compared outputs have, and how many are open and loose.
-
-    In logs of older versions, `open` and `loose` are 0.
-    """
+    """Return the sums over all compared outputs; in old logs, `open` and `loose` are 0."""
     elements = open_elements = loose = 0
     for verdict in verdicts:
         for output in verdict.figures.values():
@@ -117,11 +115,11 @@ def hardly_judged_lines(log: RunLog) -> list[str]:
 
 
 def block_lines(log: RunLog) -> list[str]:
-    """Return how large an error the blocks of captured graphs would notice.
+    """Return lines on the loose elements of the blocks of captured graphs.
 
-    The first line counts the blocks without loose elements. Lines on other blocks follow, at most
-    `MOST_BLOCKS`, the largest share of loose elements first. The list is empty if no verdict on a
-    block counts loose elements.
+    The first line counts the blocks without loose elements. At most `MOST_BLOCKS` others follow,
+    the largest share of loose elements first. The list is empty if no verdict on a block counts
+    loose elements.
     """
     totals = {
         verdict.case: room_totals([verdict])
@@ -146,7 +144,7 @@ def block_lines(log: RunLog) -> list[str]:
 
 
 def _has_room(verdict: Verdict) -> bool:
-    """Return whether the verdict counts loose elements; logs of older versions do not."""
+    """Return whether the verdict counts loose elements; old logs do not."""
     figures = verdict.figures.values()
     return bool(figures) and all(output.loose is not None for output in figures)
 
@@ -161,7 +159,7 @@ def unchecked_note(log: RunLog) -> str | None:
 
 
 def known_fault_lines(log: RunLog) -> list[str]:
-    """Return a line for each known fault of DirectML, or set of them, that explains failures."""
+    """Return a line for each known fault of DirectML, or set of faults, that explains failures."""
     by_name: dict[str, list[Verdict]] = {}
     for verdict in with_reason(log.verdicts):
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.KNOWN_FAULT:
@@ -183,10 +181,7 @@ def _known_fault_line(name: str, verdicts: Sequence[Verdict]) -> str:
 
 
 def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
-    """Return, by operator, how many cases the backend cannot express, and of how many.
-
-    Operators of which it can express all cases are left out.
-    """
+    """Return the numbers of declined and of all cases of each operator with declined cases."""
     by_operator = verdicts_by_operator(log.verdicts)
     declined = Counter(
         verdict.operator
@@ -199,9 +194,9 @@ def declined_cases(log: RunLog) -> dict[str, tuple[int, int]]:
 
 
 def declined_lines(log: RunLog) -> list[str]:
-    """Return how many cases the backend could not express, then why, most frequent reason first.
+    """Return how many cases were declined, then at most `MOST_WARNINGS` reasons.
 
-    At most `MOST_WARNINGS` reasons are listed; the list is empty if there are no such cases.
+    The most frequent reason comes first. The list is empty if no case was declined.
     """
     operators: dict[str, Counter[str]] = {}
     for verdict in with_reason(log.verdicts):
@@ -220,12 +215,12 @@ def declined_lines(log: RunLog) -> list[str]:
 
 
 def waiver_lines(log: RunLog) -> list[str]:
-    """Return the waivers that cover failures, with the number of cases."""
+    """Return the waivers that excuse failures, with the number of cases."""
     return _counts_by_name(log, ReasonKind.WAIVER)
 
 
 def deviation_lines(log: RunLog) -> list[str]:
-    """Return the deviations of the target that explain failures, with the number of cases."""
+    """Return the deviations of the target that excuse failures, with the number of cases."""
     return _counts_by_name(log, ReasonKind.DEVIATION)
 
 
@@ -257,7 +252,7 @@ class FarOperator:
 
 
 def circumstance_lines(log: RunLog) -> list[str]:
-    """Return a line for each circumstance that a case ran under: how many had which result."""
+    """Return a line for each circumstance: how many cases had which result under it."""
     counts: dict[str, Counter[str]] = {}
     for verdict in where(log.verdicts, Judgement, lambda judgement: bool(judgement.circumstances)):
         for circumstance, result in verdict.judgement.circumstances.items():
@@ -286,7 +281,7 @@ def far_operators(log: RunLog) -> list[FarOperator]:
 
 
 def far_lines(log: RunLog) -> list[str]:
-    """Return the lines for `far_operators`: how far off, how many cases, and the farthest case."""
+    """Return a line for each of `far_operators`."""
     return [
         f"{far.typical_margin:,.0f} times the usual error {far.operator}, "
         f"{counted(far.cases, 'case')}: {far.case}"
@@ -295,10 +290,7 @@ def far_lines(log: RunLog) -> list[str]:
 
 
 def unchecked_outputs_note(log: RunLog) -> str | None:
-    """Return how many compared cases also have outputs without an independent expected value.
-
-    None if there are none.
-    """
+    """Return how many compared cases have unchecked outputs; None if none has."""
     cases = where(log.verdicts, Judgement, lambda judgement: bool(judgement.unchecked_outputs))
     if not cases:
         return None
@@ -313,7 +305,7 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
 def variant_lines(log: RunLog) -> list[str]:
     """Return each variant's statuses, and how many of its passing cases have other bits.
 
-    The bits are compared with those of the first variant that has outputs.
+    Bits are compared with the first variant that has outputs.
     """
     by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
     for verdict in where(log.verdicts, Judgement, lambda judgement: bool(judgement.variants)):
@@ -340,10 +332,7 @@ def _variant_text(results: Sequence[tuple[str, VariantResult]]) -> str:
 
 
 def warning_lines(log: RunLog) -> list[str]:
-    """Return the warnings of drivers and debug layers, at most `MOST_WARNINGS`, as lines.
-
-    The warning of the most cases comes first.
-    """
+    """Return at most `MOST_WARNINGS` warnings, the one of the most cases first."""
     cases: dict[str, list[str]] = {}
     for verdict in where(log.verdicts, Execution, lambda execution: bool(execution.warnings)):
         for warning in dict.fromkeys(verdict.execution.warnings):
@@ -358,9 +347,9 @@ def warning_lines(log: RunLog) -> list[str]:
 
 
 def breakdown_lines(log: RunLog) -> list[str]:
-    """Return the breakdowns of `unexplained_breakdowns`, and a command to find the cause.
+    """Return at most `MOST_BREAKDOWNS` of `unexplained_breakdowns`, and a command.
 
-    At most `MOST_BREAKDOWNS` are listed; without any, the list is empty.
+    The command finds the cause. The list is empty if there are no breakdowns.
     """
     found = unexplained_breakdowns(log.verdicts)
     if not found:
@@ -402,10 +391,7 @@ def by_nodes_note(log: RunLog) -> str | None:
 
 
 def debug_layer_note(log: RunLog) -> str | None:
-    """Return which requested debug layers are not installed.
-
-    None if all are installed, or if none was requested.
-    """
+    """Return which requested debug layers are not installed; None if none is missing."""
     details = log.header.environment.get("details") or {}
     missing = details.get("missing_debug_layers")
     if not details.get("debug") or not missing:
@@ -428,12 +414,12 @@ def plain_notes(log: RunLog) -> tuple[str | None, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A list of remarks, as reports show it unless it is empty.
+    """A list of remarks under a heading.
 
     Attributes:
-        prefix: what stands before each remark on a page without the headings of sections; None if
-            that page leaves the section out.
-        verbose: whether only authors of cases need it, so that a short report leaves it out.
+        prefix: what stands before each remark in a report without headings of sections; None if
+            such a report leaves the section out.
+        verbose: whether short reports leave the section out.
     """
 
     heading: str

@@ -34,14 +34,14 @@ __all__ = [
 HEADING: Final = "What failures share"
 
 LEAST_FAILURES: Final = 3
-"""Smaller groups are reported without a condition, since two failures may share one by chance."""
+"""Smaller groups are reported without a condition, which failures may share by chance."""
 
 MOST_NAMED: Final = 3
 """The most operators that a sentence names."""
 MOST_OPTIONS: Final = 8
 """A group of more operators has a command without options `-o`."""
 MOST_ALTERNATIVES: Final = 2
-"""The most other expressions for the same cases that a sentence names."""
+"""The most conditions with the same cases that a sentence names besides the chosen one."""
 
 _MEANINGS: Final = {
     "not Packed": "strides are not packed",
@@ -49,7 +49,6 @@ _MEANINGS: Final = {
     "InPlace": "an output has the buffer of an input",
     "Broadcast": "a stride of 0 broadcasts",
 }
-"""What some conditions mean, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +56,11 @@ class SharedLine:
     """What one group of failures shares, as a report says it.
 
     Attributes:
-        sentence: the number of failures, their operators and reasons and, from `LEAST_FAILURES` on,
-            the condition that separates them best from passes, or that none does.
-        command: the command that runs the cases of these operators, failing or not; if the sentence
-            has a condition, only those that meet it. If there are more than `MOST_OPTIONS`
-            operators, the command takes the cases of every operator of the run.
+        sentence: the number of failures, their operators and reasons. For `LEAST_FAILURES` or more,
+            it also names the condition that best separates them from passes, or says that none
+            does.
+        command: runs the cases of these operators, or of all operators if these are more than
+            `MOST_OPTIONS`. If the sentence has a condition, only cases that meet it run.
     """
 
     sentence: str
@@ -75,7 +74,7 @@ class SharedLine:
 
 
 def shared_lines(log: RunLog) -> list[SharedLine]:
-    """Return a line for each group of failures about what they share, the largest group first."""
+    """Return a line for each group of failures, the largest group first."""
     if not failing(log.verdicts):
         return []
     from dmlconf.diagnosis.shared_properties import shared_properties
@@ -118,7 +117,7 @@ def _reasons(shared: SharedProperty) -> str:
 
 
 def _variants(shared: SharedProperty) -> str:
-    """Return words on the variants that fail; empty if failures differ in them, or all fail."""
+    """Return words on the variants that fail, if they are the same in all failures."""
     named = {failing_variants(verdict.judgement.variants) for verdict in shared.failures}
     return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 
@@ -163,7 +162,7 @@ class ShownFailure:
 
     Attributes:
         others: how many other cases broke with the same message, apart from its numbers.
-        operators: how many operators the other cases belong to.
+        operators: how many operators these other cases have.
     """
 
     verdict: Verdict
@@ -172,10 +171,9 @@ class ShownFailure:
 
 
 def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
-    """Return at most `most` failures, of as many groups as possible.
+    """Return at most `most` failures, of as many groups and operators as possible.
 
-    The failures of one group are of as many operators as possible. Cases that broke with the same
-    message, apart from its numbers, count as one failure.
+    Of cases that broke with the same message, apart from its numbers, one is returned.
     """
     failed = failing(log.verdicts)
     if not failed or most < 1:

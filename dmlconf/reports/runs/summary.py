@@ -1,4 +1,4 @@
-"""What reports on a run share, such as totals by operator, the closing sentence and commands."""
+"""What several reports on a run need: totals, the closing sentence and commands."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ __all__ = [
 ]
 
 MOST_DIAGNOSTIC_LINES: Final = 20
-"""The most lines of a reason's diagnostics that are shown, the last ones."""
+"""How many of the last lines of a reason's diagnostics are shown."""
 
 MOST_NEAREST: Final = 5
 """The most operators that `nearest_lines` lists."""
 
 LONGEST_NAMED: Final = 60
-"""Longer identifiers of cases are replaced by their handles in commands, if these are known."""
+"""Commands have the handle, if known, in place of a longer identifier."""
 
 _MOST_SHARDS: Final = 10
 """The most missing shards that a message names."""
@@ -59,12 +59,11 @@ class OperatorTotals:
 
     Attributes:
         operator: the name of the operator or family, or `total`.
-        worst_ulp: the greatest distance in ULP of a floating-point output with the rule `ulp`; None
-            without such outputs.
-        margin: the greatest share of its limit that an output of a passing case uses; None if none
-            is known. Rules `exact` do not count.
-        seconds: how long the backend took in total.
-        histogram: numbers of elements by their distance in ULP, or by `NaN`.
+        worst_ulp: the greatest distance in ULP of outputs with the rule `ulp`; None if unknown.
+        margin: the greatest share of its limit that an output of a passing case uses; None if
+            unknown. Outputs with the rule `exact` do not count.
+        seconds: how long the backend took.
+        histogram: how many elements have each distance in ULP.
     """
 
     operator: str
@@ -81,7 +80,7 @@ class OperatorTotals:
 
 
 class _Accumulator:
-    """Adds up verdicts one by one, so that a large run need not be in memory."""
+    """Adds up verdicts one by one, so that a large run need not be in memory at once."""
 
     def __init__(self) -> None:
         self._counts: Counter[Status] = Counter()
@@ -133,7 +132,7 @@ def margin_cell(margin: float | None) -> str:
 
 
 def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
-    """Return the totals of each operator, sorted by name, and the totals of all together."""
+    """Return the totals of each operator, sorted by name, and of all together."""
     by_operator: dict[str, _Accumulator] = {}
     for verdict in log.verdicts:
         if verdict.operator not in by_operator:
@@ -223,9 +222,9 @@ def _listed(counts: Mapping[Status, int]) -> str:
 
 
 def run_command(header: Header) -> list[str]:
-    """Return the words of the command that runs the same files on the same backend.
+    """Return the words of a command that runs the same files on the same backend.
 
-    It has the same source of expected values, and the challenge if the run had one.
+    The source of expected values and the challenge are those of the run, too.
     """
     command = ["dmlconf", "run", *header.paths]
     if header.backend != "numpy":
@@ -243,7 +242,7 @@ def repeat_command(header: Header, verdict: Verdict, handle: str | None = None) 
     """Return the command that runs just this case again, quoted for a shell.
 
     Args:
-        handle: names the case where its identifier is long; None to use the identifier.
+        handle: replaces an identifier longer than `LONGEST_NAMED`; None to keep it.
     """
     under = ["--circumstances", verdict.circumstance] if verdict.circumstance else []
     case = ["--case", verdict.case]
@@ -258,20 +257,20 @@ def show_command(header: Header, handle: str) -> str:
 
 
 def failing_handles(log: RunLog) -> Mapping[str, str]:
-    """Return the handle of each failing case, by identifier: unique among all cases of the run."""
+    """Return the handle of each failing case, by identifier, unique in the run."""
     failed = list(cases(failing(log.verdicts)))
     return handles_among(failed, cases(log.verdicts)) if failed else {}
 
 
 def margin_text(margin: float) -> str:
-    """Return the share of its limit that a case or an output uses, as text."""
+    """Return a share of a limit as text, such as `12.5%` or `0.0123%`."""
     return f"{margin:.4%}" if 0 < margin < 0.001 else f"{margin:.1%}"
 
 
 def nearest_lines(log: RunLog) -> list[str]:
-    """Return the operators whose passing cases use most of their limit, at most `MOST_NEAREST`.
+    """Return the `MOST_NEAREST` operators whose passing cases use most of their limit.
 
-    Each has the case that uses most, and the share: `12.5% GEMM: gemm/documented/example-1`.
+    A line has the share and the case: `12.5% GEMM: gemm/documented/example-1`.
     """
     greatest: dict[str, tuple[float, str]] = {}
     for verdict in log.verdicts:
@@ -292,7 +291,7 @@ def diagnostic_lines(reason: Reason) -> list[str]:
 
 
 def environment_facts(header: Header) -> list[tuple[str, str]]:
-    """Return the known facts of a run as names and values: backend, adapter, driver and so on."""
+    """Return the known facts of a run, such as the driver, as names and values."""
     env = header.environment
     facts = [
         ("backend", backend_text(header)),
@@ -316,10 +315,7 @@ def _expected(header: Header) -> str:
 
 
 def ulp_text(value: float | None) -> str:
-    """Return a number of ULP as text, such as `12,345` or `1.2e7`.
-
-    It is `-` for None, and `∞` for an infinity or NaN.
-    """
+    """Return a number of ULP as text: `12,345`, `1.2e7`, `-` for None, `∞` if not finite."""
     if value is None:
         return "-"
     if not math.isfinite(value):

@@ -26,20 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["MOST_FAILING_ROWS", "MOST_ROWS", "OperatorsTable", "shown_table"]
 
 MOST_ROWS: Final = 12
-"""With more operators, the table has only those that fail or, if none fails, families. The argument
-`every_operator` overrides this."""
+"""With more operators, the table has only those that fail or, if none fails, families."""
 
 MOST_FAILING_ROWS: Final = 15
 """The most failing operators in a table that leaves out the others."""
 
 _NAME_WIDTHS: Final = (45, 28)
-"""Maximum lengths of a line of an operator's name, which are tried in turn until the table fits."""
+"""Maximum lengths of a line of an operator's name; the first with which the table fits is taken."""
 
 _SHORTEST_NAMES: Final = 15
-"""Maximum length of a line of a name, if no layout with `Limit used` has room for longer ones."""
+"""Maximum length of a line of a name, if none of `_NAME_WIDTHS` fits."""
 
 _TIME: Final = f"{'Time':>7}"
-"""The heading of times, as wide as a time below ten minutes, so that most runs have one layout."""
+"""The heading of times, as wide as a time below ten minutes."""
 
 _BROKEN_HEADINGS: Final = {
     "Unsupported": "Unsup-\nported",
@@ -71,8 +70,8 @@ _ARRANGEMENTS: Final = (
     *((layout, longest) for layout in _LAYOUTS[:-1] for longest in _NAME_WIDTHS),
     *((layout, _SHORTEST_NAMES) for layout in _LAYOUTS),
 )
-"""The layouts to try in this order, each with the maximum length of a line of a name. Leaving out
-times is tried before short lines of names; `Limit used` is left out last."""
+"""The layouts in the order in which they are tried, each with the maximum length of a line of a
+name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class OperatorsTable:
     """A row for each operator or family, in the first layout that fits, or else the narrowest.
 
     Attributes:
-        total: the totals of all operators, which the last line shows if there are several rows.
+        total: the last line, which shows the totals of all operators if there are several rows.
     """
 
     rows: Sequence[OperatorTotals]
@@ -102,10 +101,10 @@ class OperatorsTable:
 
 
 def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[OperatorsTable | str]:
-    """Yield the table of a run; if it shows only operators that fail, also how many it leaves out.
+    """Yield the table of a run, and how many operators it leaves out.
 
     Args:
-        every_operator: whether the table has a row for each operator, however many there are.
+        every_operator: whether the table has a row for each of many operators.
     """
     rows, total = summary.operator_totals(log)
     if every_operator or len(rows) <= MOST_ROWS:

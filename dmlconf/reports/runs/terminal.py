@@ -1,8 +1,4 @@
-"""The report on a run in the terminal: what was tested, a table, remarks and some failures.
-
-Other modules of this folder hold parts of it: `table` the table by operator, `remarks` the remarks,
-`shared_properties` what failures share, and `failure_details` the values of a failure.
-"""
+"""The report on a run in the terminal: what was tested, a table, remarks and some failures."""
 
 from __future__ import annotations
 
@@ -49,7 +45,7 @@ MOST_GROUPS: Final = 5
 MOST_GROUPS_VERBOSE: Final = 50
 """The most groups of failures that are shown, each of three failures or more."""
 MOST_REASONS: Final = 50
-"""The most reasons that are listed, of cases that neither passed nor fail the run."""
+"""The most reasons that are listed of cases that neither passed nor fail the run."""
 
 _CLOSING_STYLES: Final = {
     "PASSED": "bold green",
@@ -61,18 +57,16 @@ _CLOSING_STYLES: Final = {
 def render(
     log: RunLog, *, verbose: bool = False, quiet: bool = False, failures: int | None = None
 ) -> RenderableType:
-    """Return the report.
+    """Return the report, which ends with the closing sentence.
 
-    It says what failures share near its beginning, and again at its end, where `What to do next`
-    follows. A quiet report says it once, without `What to do next`. The closing sentence comes
-    last.
+    Unless quiet, the report says what failures share at its beginning and again near its end.
 
     Args:
-        verbose: whether to show every operator, more failures, and what only authors of cases need.
+        verbose: whether to show every operator, more failures, and verbose sections of remarks.
         quiet: whether to show only what failures share, breakdowns, a line for each of some
             failures, and the closing sentence.
-        failures: how many failures to show in full; None for 3, or 50 where verbose. A quiet report
-            has a line for each of this many failures, but at least for 20.
+        failures: how many failures to show in full; None for 3, or 50 if verbose. A quiet report
+            has a line for each of this many failures, but for at least 20.
     """
     from rich.console import Group
 
@@ -165,7 +159,7 @@ def _heading(header: Header, *, verbose: bool) -> Iterator[RenderableType]:
 
 @dataclass(frozen=True, slots=True)
 class _HeadingLine:
-    """A name and its value on one line, which a narrow terminal cuts off."""
+    """A name and its value on one line; a narrow terminal cuts it off."""
 
     name: str
     value: str
@@ -215,7 +209,7 @@ class _Headline:
 
 
 def _broken_after_commas(name: str, width: int, begin: int) -> str:
-    """Return an identifier that breaks after commas, unless it is shorter than a line.
+    """Return an identifier with breaks after commas, unless it is shorter than a line.
 
     Args:
         width: how many characters a line has.

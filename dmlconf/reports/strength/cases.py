@@ -1,4 +1,4 @@
-"""Report the strength figure "by case": how often a case notices a defect whose code it runs."""
+"""Report the strength figure "by case": how often cases notice the defects whose code they run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dmlconf.strength.tallies import CaseTally, share
 __all__ = ["case_data", "case_lines", "case_sentence", "case_share", "unnoticing_cases"]
 
 _MOST_SHOWN = 20
-"""The most cases that a line names; it counts the others."""
+"""The most cases that a line names."""
 
 
 def unnoticing_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
@@ -22,7 +22,7 @@ def unnoticing_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
 def case_share(noticed: Mapping[str, CaseTally]) -> float:
     """Return the percentage of the pairs of case and defect in which the case fails.
 
-    The pairs are those that `CaseTally.ran` counts. If there are none, the share is 100.
+    Only pairs in `CaseTally.ran` count. Without pairs, the percentage is 100.
     """
     tallies = noticed.values()
     return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))
@@ -38,7 +38,7 @@ def case_sentence(noticed: Mapping[str, CaseTally]) -> str:
 
 
 def case_lines(noticed: Mapping[str, CaseTally]) -> Iterator[str]:
-    """Yield a line for each operator with cases that notice nothing."""
+    """Yield a line for each operator with cases that notice no defect."""
     by_operator: dict[str, list[str]] = {}
     for name in unnoticing_cases(noticed):
         by_operator.setdefault(noticed[name].operator, []).append(name)

@@ -50,12 +50,13 @@ class OperatorStrength:
     """An operator's row of the table.
 
     Attributes:
-        injected: defects of an output and data type that the suite should catch (`Tally.outside`).
-        caught: defects among these that at least one case catches.
-        within: the other defects, which the rules permit wherever they change an output.
-        cases_injected: pairs of an output of a case and a defect that breaks the output's rule.
-        cases_caught: how many of these pairs make the case fail.
-        refused: pairs of a legitimate difference and a case that fails because of it.
+        injected: how many defects, each of an output and a data type, the suite should catch
+            (`Tally.outside`).
+        caught: how many of the injected defects at least one case catches.
+        within: how many defects the suite need not catch, since the rules permit them.
+        cases_injected: how many pairs of a case's output and a defect break the output's rule.
+        cases_caught: in how many of these pairs the case fails.
+        refused: how many pairs of a case and a legitimate difference fail.
     """
 
     operator: str
@@ -68,7 +69,7 @@ class OperatorStrength:
 
 
 def operator_strengths(strength: Strength) -> list[OperatorStrength]:
-    """Return the figures of each operator with which a defect was tried, sorted by name."""
+    """Return the row of each operator with which a defect was tried, sorted by name."""
     tallies: dict[str, list[Tally]] = {}
     for mutant, tally in sorted(strength.mutants.items()):
         tallies.setdefault(mutant.operator, []).append(tally)
@@ -92,13 +93,13 @@ def _total(rows: list[OperatorStrength]) -> OperatorStrength:
 
 
 def survivors(strength: Strength) -> list[tuple[Mutant, Tally]]:
-    """Return the defects that the suite should catch (`Tally.outside`) and does not."""
+    """Return the defects that the suite should catch and does not."""
     mutants = sorted(strength.mutants.items())
     return [(mutant, tally) for mutant, tally in mutants if tally.outside and not tally.detected]
 
 
 def closing_sentence(strength: Strength) -> str:
-    """Return one sentence on the share caught, legitimate differences that fail, and cases used."""
+    """Return one sentence on caught defects, failing legitimate differences, and cases used."""
     total = _total(operator_strengths(strength))
     tried = sum(strength.legitimate.values())
     return (
@@ -174,7 +175,7 @@ def _defects_table(strength: Strength) -> RenderableType:
 
 
 def _by_defect(strength: Strength) -> dict[tuple[str, str], Tally]:
-    """Return the tally of each operator and kind of defect, summed over outputs and data types."""
+    """Return the sums of the tallies of each operator and kind of defect."""
     sums: dict[tuple[str, str], Tally] = {}
     for mutant, tally in sorted(strength.mutants.items()):
         of_defect = sums.setdefault((mutant.operator, mutant.defect.partition(",")[0]), Tally())
@@ -268,11 +269,6 @@ class _DefectFigure(Figure):
         return {"by_case": case_data(self.strength.noticed)}
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return sentences on operators with a share below `least`, and on differences that fail.
-
-        If no defect was injected, a sentence says so. For the name `cases`, only the share by case
-        counts.
-        """
         if name == "cases":
             return too_low("by case", case_share(self.strength.noticed), least)
         rows = operator_strengths(self.strength)

@@ -24,7 +24,7 @@ class _Deviations(Figure):
     figure: DeviationFigure
 
     def _counts(self, target: str) -> tuple[int, int]:
-        """Return how many perturbations fail by both target and DirectML, and how many by DirectML.
+        """Return how many perturbations fail by the target, too, and how many by DirectML.
 
         Only cases that the target can express count.
         """
@@ -50,7 +50,6 @@ class _Deviations(Figure):
         return Table(_HEADINGS, self._rows(), _HEADINGS[:2])
 
     def remarks(self) -> Iterator[str]:
-        """Yield the operators of which a target excuses more than half of the failures."""
         for (target, operator), failing in sorted(self.figure.failing.items()):
             excused = self.figure.excused[target, operator]
             if 2 * excused > failing:

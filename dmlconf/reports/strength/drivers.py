@@ -31,11 +31,11 @@ class DriverDefects(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of the defects that are caught in each of their operators with cases."""
+        """The percentage of the defects that are caught in all of their operators with cases."""
         return _share(self.figure)
 
     def sentences(self) -> Iterator[str]:
-        """Yield sentences on all defects, on pairs that few cases notice, and on public reports."""
+        """Yield sentences on all defects, on pairs that few cases notice, and on reports."""
         figure = self.figure
         defects = figure.by_defect.values()
         every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
@@ -53,7 +53,7 @@ class DriverDefects(Figure):
             yield self.reported()
 
     def reported(self) -> str:
-        """Return one sentence on how many public reports on DirectML have their defects caught."""
+        """Return one sentence on the defects that were publicly reported of DirectML."""
         by_report = self.figure.by_report.items()
         reports = [pairs for report, pairs in by_report if report.product == "DirectML"]
         every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))
@@ -63,7 +63,7 @@ class DriverDefects(Figure):
         )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield the pairs of defect and operator that survive, and those that few cases notice."""
+        """Yield the pairs of defect and operator that no case or few cases notice."""
         yield "What survives, and the case that is missing", survivor_lines(self.figure)
         yield "What fewer than three cases notice", self._few()
 
@@ -87,7 +87,7 @@ def _share(figure: DriverFigure) -> float:
 
 
 def survivor_lines(figure: DriverFigure) -> Iterator[str]:
-    """Yield a line for each defect that survives in an operator, and why (`DefectResult.missing`).
+    """Yield a line for each surviving pair of defect and operator, with `DefectResult.missing`.
 
     Lines are sorted by fate, operator and defect.
     """

@@ -25,10 +25,10 @@ __all__ = [
 _HEADINGS: Final = ("Spoiled", "Tried", "Permitted", "Noticed", "Share")
 
 TARGET: Final = 99.0
-"""What share of the changes of an operator's expectations should be noticed, in percent."""
+"""What percentage of the changes of an operator's expectations should be noticed."""
 
 _FURTHER: Final = 9
-"""If an operator's sample misses `TARGET`, this many times as many further cases are tried."""
+"""If an operator's sample misses `TARGET`, this many times as many cases are tried in addition."""
 
 
 def _sum(tallies: Iterable[ExpectationTally]) -> ExpectationTally:
@@ -51,14 +51,14 @@ def _by_operator(figure: ExpectationFigure) -> dict[str, ExpectationTally]:
 
 
 def weak_operators(figure: ExpectationFigure, least: float) -> dict[str, float]:
-    """Return the operators whose cases notice less than `least` percent, each with its share."""
+    """Return the percentage that an operator's cases notice, where it is below `least`."""
     shares = {name: _share(tally) for name, tally in _by_operator(figure).items()}
     return {name: noticed for name, noticed in shares.items() if noticed < least}
 
 
 @dataclass(frozen=True, slots=True)
 class SpoiledExpectations(Figure):
-    """Changed expectations, and how many of these changes the cases notice."""
+    """How many changes of expectations the cases notice."""
 
     heading: ClassVar[str] = "By expectation"
     figure: ExpectationFigure
@@ -90,7 +90,7 @@ class SpoiledExpectations(Figure):
                 yield [kind, *(f"{count:,}" for count in counts), f"{_share(total):.2f}%"]
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield the changes that a rule permits, those not noticed, and cases that fail as is."""
+        """Yield the permitted changes, the unnoticed ones, and the cases that fail unchanged."""
         yield "What the source of a rule permits", permitted_lines(self.figure)
         yield "What is not noticed", unnoticed_lines(self.figure)
 
@@ -126,7 +126,7 @@ class SpoiledExpectations(Figure):
         }
 
     def complaints(self, name: str, least: float) -> list[str]:
-        """Return the operators whose share is below `least`, and cases that fail as they are."""
+        """Return the operators whose share is below `least`, and the cases that fail unchanged."""
         return [
             f"by expectation: {operator} notices {noticed:.2f}%, less than {least:g}%"
             for operator, noticed in weak_operators(self.figure, least).items()
@@ -145,7 +145,7 @@ def permitted_lines(figure: ExpectationFigure) -> Iterator[str]:
 
 
 def unnoticed_lines(figure: ExpectationFigure) -> Iterator[str]:
-    """Yield the operators and kinds with unnoticed changes, and cases that fail unchanged."""
+    """Yield the operators and kinds with unnoticed changes, and the cases that fail unchanged."""
     for (operator, kind), tally in sorted(figure.tallies.items()):
         unnoticed = tally.counted - tally.noticed
         if unnoticed:
@@ -162,7 +162,7 @@ def _measured(setting: Setting) -> SpoiledExpectations:
     measure = partial(of_cases, measure_expectations, seed=setting.seed)
     figure, _ = setting.measured(measure, ExpectationFigure(), cases)
     if setting.sample is not None:
-        # In a small sample a single unnoticed change is more than a percent: one of 67 is 1.5%.
+        # In a small sample, a single unnoticed change is more than a percent.
         weak = weak_operators(figure, TARGET)
         taken = {case.identifier for case in cases}
         others = [

@@ -1,7 +1,6 @@
-"""What every figure of a suite's strength has: how it is measured, its sentences, table and data.
+"""The base of the reports on a suite's strength: a figure, its kind and how it is measured.
 
-To add a figure, write a module that ends with its `FigureKind`, and list it in
-`measurement.FIGURES`.
+To add a figure, write a module with its `FigureKind`, and list it in `measurement.FIGURES`.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ __all__ = [
 ]
 
 Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
-"""Shows progress over a number of cases, and gives a function to call after each case."""
+"""Shows the progress of a number of cases, and gives a function to call after each case."""
 
 _CHUNK: Final = 100
-"""The most cases that one of several processes takes at a time."""
+"""The most cases that a process takes at a time."""
 
 _Result = TypeVar("_Result", bound=Addable)
 
@@ -49,8 +48,7 @@ class Table:
     """A table that shows a figure.
 
     Attributes:
-        left: the headings of columns that are aligned to the left; all others are aligned to the
-            right.
+        left: the headings of columns that are aligned to the left; others are to the right.
         on_pages_only: whether the terminal omits the table.
     """
 
@@ -65,14 +63,14 @@ class Setting:
     """The cases that are measured, and the options of measuring.
 
     Attributes:
-        models: the selected cases with the tag `model` and without `captured`, whether `plan` has
-            them or not.
+        models: the selected cases with the tag `model` and without `captured`; not all of them need
+            be in `plan`.
         jobs: how many processes measure.
-        sample: the most cases of each operator and, for driver defects, of each defect in each of
-            its operators; None for all. Some figures try more where these notice too little.
-            Figures that take all cases ignore it (`FigureKind.takes_all`).
+        sample: the most cases of each operator and, for driver defects, of each pair of defect and
+            operator; None for all. Some figures try more if the sample notices too little.
+            Figures with `FigureKind.takes_all` ignore it.
         chosen: the names of the figures that are measured.
-        recordings: the recordings from which `injected` took expected values; empty before that.
+        recordings: the recordings from which `injected` took expected values; empty before.
     """
 
     plan: Sequence[PlannedCase]
@@ -87,7 +85,7 @@ class Setting:
 
     @cached_property
     def injected(self) -> Strength:
-        """Injected defects and perturbations and their tallies; measured when first used.
+        """The tallies of injected defects and perturbations, measured when first used.
 
         Raises:
             InvalidFilesError: a case cannot be built, or is not valid.
@@ -108,12 +106,12 @@ class Setting:
         *,
         chunk: int = _CHUNK,
     ) -> tuple[_Result, Sequence[RecordingAgainst]]:
-        """Return the tally of some cases, and the suite's recordings, which give expected values.
+        """Return the tally of some cases, and the recordings that give expected values.
 
         Args:
             measure: measures a chunk of cases, as for `measured_in_processes`.
-            result: a tally, to which the tallies of all chunks are added.
-            chunk: the most cases that a process takes at a time; one if there is one job.
+            result: the tally to which the tallies of all chunks are added.
+            chunk: the most cases that a process takes at a time.
 
         Raises:
             InvalidFilesError: a case cannot be built, or is not valid.
@@ -143,7 +141,7 @@ def of_cases(
 
 
 class Figure(ABC):
-    """A figure that was measured; `heading` is its heading on pages, such as `By graph`."""
+    """A figure that was measured; pages have it below `heading`, such as `By graph`."""
 
     heading: ClassVar[str]
 
@@ -156,16 +154,16 @@ class Figure(ABC):
         return None
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield lists of what the suite lacks by this figure: a heading, and the lines below it."""
+        """Yield lists of what the suite lacks: the heading and the lines of each."""
         yield from ()
 
     def remarks(self) -> Iterator[str]:
-        """Yield a line for each thing that the suite lacks by this figure."""
+        """Yield a line for each thing that the suite lacks."""
         for _, lines in self.lacks():
             yield from lines
 
     def markdown(self) -> list[str]:
-        """Return the lines of the figure's part of a page."""
+        """Return the lines of the figure's section of a page in Markdown."""
         page, table = [f"## {self.heading}", ""], self.table()
         if table is not None:
             align = "".join("l" if each in table.left else "r" for each in table.headings)
@@ -183,7 +181,7 @@ class Figure(ABC):
     def complaints(self, name: str, least: float) -> list[str]:
         """Return sentences on parts of the figure below the percentage `least`.
 
-        A figure may also complain of what must never fail, such as legitimate differences.
+        Some figures also complain of legitimate differences that fail.
 
         Args:
             name: the name of the threshold, one of `FigureKind.thresholds`.
@@ -201,12 +199,12 @@ class FigureKind:
 
     Attributes:
         name: the name, as --figure takes it.
-        introduction: what the figure is, as one or more items of a list on a page.
+        introduction: what the figure is, as items of a list in Markdown.
+        subject: what the figure counts, for the message that it was not measured.
         usual: whether it is measured if the user names no figure.
         graphs_only: whether it counts only graphs.
-        takes_all: whether it needs all cases, and takes no sample of them.
-        subject: what the figure counts, for the message that it was not measured.
-        thresholds: the names that --fail-under takes; empty if that is only `name`.
+        takes_all: whether it takes all cases instead of a sample.
+        thresholds: the names that --fail-under takes for the figure; empty if only `name`.
     """
 
     name: str

@@ -1,7 +1,4 @@
-"""Report the strength figure "by graph": which defects of graph compilers the graphs notice.
-
-The figure also says which legitimate differences make them fail.
-"""
+"""Report the strength figure "by graph": which defects of graph compilers the graphs notice."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ __all__ = ["GRAPHS", "Graphs"]
 _HEADINGS: Final = ("Defect or legitimate difference", "Tried", "Fails", "Passes", "Share")
 
 _CHUNK: Final = 5
-"""The most graphs that a process takes at a time; a graph of 200 nodes takes 20 s."""
+"""The most graphs that a process takes at a time, since a graph may take 20 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class Graphs(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of the defects that graphs notice, among those that change an output."""
+        """The percentage of the tried defects that graphs notice."""
         return share(*_sums(self.figure.defects))
 
     def sentences(self) -> Iterator[str]:
@@ -68,7 +65,6 @@ class Graphs(Figure):
         yield "Verdicts that are wrong", self._wrong()
 
     def _wrong(self) -> Iterator[str]:
-        """Yield a line for each defect that passes, and each legitimate difference that fails."""
         for name, tally in self.figure.defects.items():
             yield from (f"passes: {name}, {what}" for what in tally.unexpected)
         for name, tally in self.figure.legitimate.items():
@@ -93,7 +89,7 @@ class Graphs(Figure):
 
 
 def _sums(tallies: Mapping[str, GraphTally]) -> tuple[int, int]:
-    """Return how many of the tried defects or differences fail, and how many were tried."""
+    """Return how many defects or differences fail, and how many were tried."""
     failed = sum(tally.failed for tally in tallies.values())
     return failed, sum(tally.tried for tally in tallies.values())
 

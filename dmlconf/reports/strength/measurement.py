@@ -1,4 +1,4 @@
-"""All figures of a suite's strength together, as a table for the terminal, Markdown and JSON."""
+"""Report all figures of a suite's strength: for the terminal, in Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FIGURES: Final[Mapping[str, FigureKind]] = {
         DEVIATIONS,
     )
 }
-"""All figures, by name, in the order in which reports have them."""
+"""All figures, by name, in the order of reports."""
 
 _LEAD: Final = """\
 A suite that passes proves no more than it would have noticed. So known defects are injected into
@@ -58,7 +58,7 @@ class Measurement:
     """The figures that were measured.
 
     Attributes:
-        strength: the injected defects and perturbations; empty if neither was chosen.
+        strength: the tallies of injected defects and perturbations; empty if neither was chosen.
         sample: the same as `Setting.sample`.
     """
 
@@ -151,7 +151,7 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
 
 
 def render_markdown(measurement: Measurement) -> str:
-    """Return the figures as Markdown; the longest ones, by case and by defect, come last."""
+    """Return the figures as Markdown; the longest, by case and by defect, come last."""
     figures = dict(measurement.figures)
     by_defect = figures.pop(defects.DEFECTS.name, None)
     lines = [

@@ -13,7 +13,7 @@ from dmlconf.strength.tallies import share
 __all__ = ["PERTURBATIONS", "KindShare", "Perturbations", "kind_shares", "weak_kinds"]
 
 TARGET: Final = 99.0
-"""What share of perturbed outputs should fail, in percent, unless less suffices for a kind."""
+"""What percentage of perturbed outputs should fail, unless less suffices for a kind."""
 
 _HEADINGS: Final = ("Perturbation", "Operators", "Tried", "Caught", "Share", "Target")
 
@@ -27,10 +27,10 @@ class KindShare:
     """How many perturbations of one kind the cases notice.
 
     Attributes:
-        operators: in words, which operators are counted: all, or all but those with an excuse.
+        operators: which operators are counted, in words.
         tried: how many outputs were perturbed.
         caught: how many of them fail their case.
-        target: what share should fail, in percent.
+        target: what percentage should fail.
     """
 
     kind: str
@@ -41,14 +41,14 @@ class KindShare:
 
     @property
     def share(self) -> float:
-        """What share fails, in percent."""
+        """What percentage fails."""
         return share(self.caught, self.tried)
 
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
     """Return the share of each kind that was tried.
 
-    If some operators have an excuse, the share of the other operators follows.
+    For a kind with excused operators, the share of all other operators follows.
     """
     shares = []
     for kind in KINDS:
@@ -83,9 +83,9 @@ class Perturbations(Figure):
     seed: int
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share that is noticed, and how many kinds are below a target."""
+        """Yield the share that is noticed, and how many kinds are below their target."""
         shares = kind_shares(self.perturbed)
-        # A kind with excused operators may have two shares; the first one counts all operators.
+        # A kind with excused operators may have two shares.
         every = [one for one in shares if one.operators == _ALL]
         tried, caught = sum(one.tried for one in every), sum(one.caught for one in every)
         below = len({one.kind for one in shares if one.share < one.target})

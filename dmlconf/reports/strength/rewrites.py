@@ -1,7 +1,7 @@
-"""Report the strength figure "by rewrite": which rewrites of graphs, and conditions, are tested.
+"""Report the strength figure "by rewrite": which rewrites and which of their conditions are tested.
 
 A rewrite is tested by graphs in which it is right, and each of its conditions by graphs that break
-this condition only, so that the rewrite is wrong.
+only this condition.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _HEADINGS: Final = ("Rewrite", "Kind", "Cases", "Right", "Conditions", "Proven")
 def _needed() -> Iterator[tuple[str, str]]:
     """Yield each rewrite with `RIGHT`, and with each of its conditions.
 
-    `RIGHT` stands for a graph in which the rewrite is right. A condition stands for a graph in
-    which only this condition is broken, so that the rewrite is wrong.
+    `RIGHT` stands for a graph in which the rewrite is right, a condition for a graph that breaks
+    only this condition.
     """
     for name, rewrite in rewrites().items():
         yield name, RIGHT
@@ -77,7 +77,7 @@ class Rewrites(Figure):
             )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield one list: the cases that prove nothing, and what has no case to prove it."""
+        """Yield one list: the cases that prove nothing, and what no case tests."""
         yield "What is missing", self._missing()
 
     def _missing(self) -> Iterator[str]:

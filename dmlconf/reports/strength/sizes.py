@@ -19,8 +19,7 @@ __all__ = ["SIZES", "SizeDefects"]
 _HEADINGS: Final = ("Defect", "Operators", "Cases that run it", "Hidden", "Not noticed", "Share")
 
 _LEFT_OUT: Final = (Fate.UNMET, Fate.NO_EFFECT)
-"""The fates of pairs that are left out: no case meets the conditions of the defect, or the defect
-changes no output."""
+"""The fates of pairs of defect and operator that are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +31,11 @@ class SizeDefects(Figure):
 
     @property
     def share(self) -> float:
-        """What share of the pairs of a defect and a case that runs its code fail, in percent."""
+        """The percentage of failing pairs of a defect and a case that runs its code."""
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:
-        """Yield the share caught of pairs of defect and operator, and of defect and case."""
+        """Yield the caught shares of the pairs of defect and operator, and of defect and case."""
         tried = _remaining(self.figure.pairs)
         pairs = sum(pair.fate is Fate.CAUGHT for pair in tried)
         caught, ran = _counts(tried)
@@ -47,7 +46,7 @@ class SizeDefects(Figure):
         )
 
     def table(self) -> Table | None:
-        """Return a table with a row for each defect, of the pairs that were not left out."""
+        """Return a table with a row for each defect, without the pairs that are left out."""
         return Table(_HEADINGS, self._rows(), _HEADINGS[:1], on_pages_only=True)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
@@ -65,7 +64,7 @@ class SizeDefects(Figure):
             )
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """Yield the pairs of defect and operator that survive, and how many are left out."""
+        """Yield the pairs of defect and operator that survive, and how many pairs are left out."""
         yield "What survives in all cases of an operator that were tried", self._survivors()
 
     def _survivors(self) -> Iterator[str]:
@@ -92,7 +91,7 @@ def _remaining(pairs: Sequence[DefectResult]) -> list[DefectResult]:
 
 
 def _counts(pairs: Sequence[DefectResult]) -> tuple[int, int]:
-    """Return how many cases catch a defect, and how many run its code, in sum over all pairs."""
+    """Return how many cases catch a defect and how many run its code, summed over the pairs."""
     return sum(pair.tally.caught for pair in pairs), sum(pair.tally.ran for pair in pairs)
 
 

@@ -48,7 +48,7 @@ def render_table(
 
     Args:
         missing: whether to list the pairs that no case has, instead of a table.
-        excluded: whether to list also the impossible pairs, with the reasons; implies `missing`.
+        excluded: whether to list also the impossible pairs and the reasons; implies `missing`.
     """
     from rich.console import Group
     from rich.text import Text

@@ -1,8 +1,4 @@
-"""Report how much of the documentation a suite covers: for the terminal, in Markdown and JSON.
-
-The reports also count layers of networks and pairs of operators that graphs connect, and say what
-captured cases use.
-"""
+"""Report how much of the documentation a suite covers: for the terminal, in Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -42,7 +38,7 @@ _PARTS: Final = {
     "example": "Examples",
     "constraint": "Constraints",
 }
-"""The heading of each kind of documented part."""
+"""The heading of each kind of documented parts."""
 
 _HEADINGS: Final = ("Operator", *map(str.capitalize, KINDS), "Recorded", *_PARTS.values())
 _SHORT: Final = ("Operator", "Cases", "Recorded", "Covered", "Missing")
@@ -50,7 +46,7 @@ _MIDDLE: Final = ("Operator", *map(str.capitalize, KINDS), *_SHORT[2:])
 _WIDE: Final = 130
 """The least width of a terminal for `_HEADINGS`, in columns."""
 _NARROW: Final = 100
-"""The least width for `_MIDDLE`; a narrower terminal gets `_SHORT`."""
+"""The least width for `_MIDDLE`, in columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +120,7 @@ def render_table(coverage: Coverage, *, width: int, missing: bool = False) -> Re
     """Return the report for the terminal.
 
     Args:
-        width: columns of the terminal; a narrow one gets fewer table columns.
+        width: how many characters a line of the terminal has.
         missing: whether to list what no case covers, what no case can cover, and what only captured
             cases have, instead of a table.
     """
@@ -178,7 +174,7 @@ _CAPTURED_KINDS: Final = {
 }
 
 _MOST_LISTED: Final = 5
-"""The terminal lists neighbours only if the report is on at most this many operators."""
+"""The most operators of a report whose neighbours the terminal lists."""
 
 
 def graph_sentence(graphs: GraphCoverage) -> str:

@@ -16,7 +16,11 @@ __all__ = ["render_table"]
 
 
 def render_table(rows: Sequence[Expressible], *, missing: bool = False) -> RenderableType:
-    """Return the report for the terminal; with `missing`, it lists reasons instead of a table."""
+    """Return the report for the terminal.
+
+    Args:
+        missing: whether to list why cases cannot be expressed, instead of a table.
+    """
     from rich.console import Group
     from rich.text import Text
 

@@ -1,7 +1,6 @@
 """Report which questions of `schemas/questions.yaml` a suite's cases ask of each operator.
 
-For example, `ends-of-words` asks whether integers are right on both sides of 2^7, 2^8, 2^15 and so
-on. A part of it is one side in one data type, such as `INT64: from 2^31`, of one operator.
+A question has parts, such as `INT64: from 2^31` of `ends-of-words`.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ def _sentence(rows: Sequence[QuestionCoverage]) -> str:
 
 
 def _of_question(question: Question, rows: Sequence[QuestionCoverage]) -> tuple[int, int, int]:
-    """Return three counts for a question: its operators, its parts asked, and all its parts.
+    """Return the numbers of a question's operators, its asked parts, and all its parts.
 
-    Graphs count as one operator.
+    All graphs count as one operator.
     """
     shares = [row.share(question.name) for row in rows]
     concerned = sum(bool(of) for _, of in shares)
@@ -48,7 +47,11 @@ def _missing(rows: Sequence[QuestionCoverage]) -> Iterator[str]:
 
 
 def render_table(rows: Sequence[QuestionCoverage], *, missing: bool = False) -> RenderableType:
-    """Return the report for the terminal; `missing` lists parts not asked instead of a table."""
+    """Return the report for the terminal.
+
+    Args:
+        missing: whether to list the parts that no case asks, instead of a table.
+    """
     from rich.console import Group
     from rich.text import Text
 

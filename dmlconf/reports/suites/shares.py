@@ -1,4 +1,4 @@
-"""Counts for reports on any kind of coverage: how much a suite covers, and how many operators."""
+"""Counts that reports on coverage share."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class HasShare(Protocol):
 
 
 def total_share(rows: Iterable[HasShare]) -> tuple[int, int]:
-    """Return how much is covered of all operators together, and how much there is."""
+    """Return how much of all operators is covered, and how much there is."""
     shares = [row.share() for row in rows]
     return sum(covered for covered, _ in shares), sum(of for _, of in shares)
 
 
 def percentage(covered: int, of: int) -> float:
-    """Return the share in percent: 100 where there is nothing to cover."""
+    """Return the share in percent, 100 if there is nothing to cover."""
     return 100 * covered / of if of else 100.0
 
 
 def operator_count(names: Iterable[str]) -> int:
-    """Return how many different operators the names contain; `GRAPHS` is not one."""
+    """Return how many different operators the names contain; `GRAPHS` is none."""
     return len({*names} & {*operator_names()})

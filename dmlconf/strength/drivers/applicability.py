@@ -26,7 +26,7 @@ class Met:
     """How the cases of an operator meet a defect's conditions.
 
     Attributes:
-        cases: indices in the plan of the cases that meet all conditions.
+        cases: the indices in the plan of the cases that meet all conditions.
         single: how many cases meet each condition, in the order of the defect's conditions.
     """
 
@@ -44,21 +44,20 @@ class Applicability:
         """Return the pairs to try with each case, by its index in the plan.
 
         Args:
-            sample: how many cases of each defect and operator at most; None for all.
-            seed: decides which cases these are.
+            sample: the most cases of each pair; None for all.
+            seed: decides which cases are chosen.
         """
         return _by_case({pair: _sample(pair, met, sample, seed) for pair, met in self.met.items()})
 
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return what `chosen` left out of some pairs: which of them to try with which case.
-
-        Like `chosen`, it goes by the index of the case in the plan.
+        """Return the pairs to try with each case that `chosen` left out, by its index in the plan.
 
         Args:
-            sample: as given to `chosen`; `seed` as well.
-            pairs: the pairs of which the remaining cases are to be tried.
+            sample: as given to `chosen`.
+            seed: as given to `chosen`.
+            pairs: the pairs to try.
         """
         left: dict[OperatorDefect, Sequence[int]] = {}
         for pair in pairs:
@@ -82,7 +81,7 @@ def _by_case(cases: Mapping[OperatorDefect, Sequence[int]]) -> dict[int, list[Op
 
 
 def applicability_of(cases: Iterable[Case], defects: Sequence[DriverDefect]) -> Applicability:
-    """Return which conditions the cases of a plan meet, except cases that expect a rejection."""
+    """Return which cases meet which conditions; no case that expects a rejection counts."""
     by_operator: dict[str, list[DriverDefect]] = {}
     for defect in defects:
         for operator in defect.operators:

@@ -15,14 +15,14 @@ _OTHERS: Final = {
     "DEPTH_COLUMN_ROW": "COLUMN_ROW_DEPTH",
     "COLUMN_ROW_DEPTH": "DEPTH_COLUMN_ROW",
 }
-"""Values of attributes, each with the one that `other` stands for."""
+"""What `other` stands for, by the right value of an attribute."""
 
 
 def set_attributes(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with other attributes; settings: their values by name (`_value`).
 
-    Attributes that the operator does not have are ignored. None if no attribute changes, or if the
-    reference fails with the new values.
+    Attributes that the operator lacks are ignored. None if no attribute changes, or if the
+    reference fails.
     """
     desc = {
         name: _value(right.desc, name, value)
@@ -36,17 +36,17 @@ def set_attributes(right: Computation, settings: Settings) -> Arrays | None:
 def exchanged(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with two attributes exchanged; settings: the two `names`.
 
-    None if the reference fails then.
+    None if the reference fails.
     """
     one, other = settings["names"]
     return right.again(desc={one: right.desc[other], other: right.desc[one]})
 
 
 def _value(desc: Mapping[str, Any], name: str, value: Any) -> Any:
-    """Return what an attribute becomes; most values stand for themselves.
+    """Return what an attribute becomes.
 
-    Others are computed: `{times: 2}` is twice the right value, `{as: Axis}` the value of Axis,
-    `last` the last axis, `ones` as many ones as there are elements.
+    A mapping such as `{times: 2}` and a word such as `last` or `ones` are computed from the desc.
+    Any other value stands for itself.
     """
     old = desc[name]
     if isinstance(value, Mapping):

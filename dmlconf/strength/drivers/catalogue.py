@@ -1,4 +1,4 @@
-"""Read the driver defects: what each changes, its conditions, and why a driver may have it."""
+"""Read the driver defects: what each changes, under which conditions, and its source."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class DriverDefect:
     """One defect that a driver may have.
 
     Attributes:
-        operators: the operators of its entry; not those that `_possible` rules out.
+        operators: the operators that may have the defect.
         conditions: the defect's code runs if a case meets all of them.
-        effect: the name of its effect, which changes outputs as `settings` say.
-        report: the public report that it is rebuilt from, or None.
-        plausible: how a kernel may come to have it; None if there is a report.
-        survives: why no case catches the defect, by operator, where the entry explains it.
+        effect: the name of the effect, which changes outputs as `settings` say.
+        report: the public report that the defect is rebuilt from, or None.
+        plausible: how a kernel may come to have the defect; None if there is a report.
+        survives: why no case catches the defect, by operator, where known.
     """
 
     name: str
@@ -87,11 +87,11 @@ class DriverDefect:
         return self.effect == _SECOND
 
     def met(self, names: Namespace) -> tuple[bool, ...]:
-        """Return for each condition whether the features of a case meet it."""
+        """Return for each condition whether a case meets it, given its features."""
         return tuple(one.holds(names) for one in self.conditions)
 
     def inject(self, right: Computation) -> Arrays | None:
-        """Return outputs of a kernel with the defect; some may be right.
+        """Return outputs of a kernel with the defect, of which some may be right.
 
         None, or no outputs, if the defect does not apply to the case.
         """
@@ -179,7 +179,7 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
     """Return whether a case of an operator may meet the conditions.
 
-    Only `aliased` and named conditions on the data type of the first input or output are checked.
+    Only `aliased` and conditions on the data type of the first input or output are checked.
     """
     entry = operator(name)
     for one in conditions:

@@ -1,4 +1,4 @@
-"""A case with its inputs and right outputs, from which effects of driver defects start."""
+"""A case with its inputs and right outputs, which effects of driver defects change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Computation:
-    """A case with its inputs and its right outputs by tensor, shaped like their Sizes."""
+    """A case with its inputs and right outputs, each an array in the shape of its Sizes."""
 
     case: Case
     inputs: Arrays
@@ -37,7 +37,7 @@ class Computation:
         return self.case.desc
 
     def tensor(self, name: str) -> TensorDesc:
-        """Return the desc of an input or output by its name, such as `InputTensors[0]`.
+        """Return the desc of an input or output, such as `InputTensors[0]`.
 
         Raises:
             LookupError: there is no such tensor.
@@ -64,11 +64,11 @@ class Computation:
             with np.errstate(all="ignore"):
                 return evaluate(case, {**self.inputs, **(inputs or {})})
         except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
-            return None  # The reference fails somewhere if attributes do not fit the sizes.
+            return None  # Attributes do not fit the sizes.
 
 
 Effect = Callable[[Computation, Settings], Arrays | None]
-"""Returns outputs of a kernel with an effect; some may be right.
+"""Returns outputs of a kernel with an effect, of which some may be right.
 
 None, or no outputs, if the effect does not apply to the case.
 """

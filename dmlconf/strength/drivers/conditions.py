@@ -1,6 +1,6 @@
-"""Conditions of driver defects, and the names in them: fields of a desc, and features of a case.
+"""Conditions of driver defects, and the features of cases that they read.
 
-`conditions.yaml` has the conditions that have names of their own.
+`conditions.yaml` has the named conditions.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Condition:
     """One condition on a case.
 
     Attributes:
-        when: an expression over the features, and over VALUE.
+        when: an expression over the features and VALUE.
         text: what a case that meets the condition has, in words.
-        value: what the expression and the text know as VALUE; None if the entry is an expression.
+        value: VALUE; None if the entry is an expression.
     """
 
     when: Expression
@@ -42,7 +42,7 @@ class Condition:
     value: Any = None
 
     def holds(self, names: Namespace) -> bool:
-        """Return whether features meet the condition; False if it cannot be evaluated with them."""
+        """Return whether features meet the condition; False if it cannot be evaluated."""
         return self.when.holds({**names, "VALUE": self.value})
 
 
@@ -75,7 +75,7 @@ def condition(entry: str | Mapping[str, Any]) -> Condition:
 
 
 def features(case: Case) -> Namespace:
-    """Return the names and values that a defect's conditions can use for a case."""
+    """Return the features of a case: the names and values that conditions can use."""
     desc, operator = case.desc, case.entry
     inputs = [tensor for _, _, tensor in tensors_of(operator, desc, FieldKind.INPUT)]
     named = {name: tensor for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)}
@@ -159,7 +159,7 @@ def _axis_size(case: Case, tensor: TensorDesc) -> int:
     """Return how many elements the axes, the window or one filter span.
 
     Without them, it is the size of the last dimension, or of the one before if TransA transposes.
-    CrossChannel without LocalSize stands for the axes from 1 on if true, else for those from 2 on.
+    CrossChannel without LocalSize stands for the axes from 1 on if true, else from 2 on.
     """
     desc, sizes = case.desc, tensor.Sizes
     axes = desc.get("Axes")

@@ -1,7 +1,6 @@
 """Effects of driver defects: wrong reads, arithmetic and writes, many of them in any operator.
 
-`EFFECTS` also names the effects of `attributes`, `elements` and `long_sums`. Effects that are wrong
-formulas of some operators are in the modules `..._formulas`.
+Effects that are wrong formulas of some operators are in the modules `..._formulas`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ __all__ = ["EFFECTS", "ranked"]
 def _packed(right: Computation, settings: Settings) -> Arrays | None:
     """Ignore strides, as if tensors were packed.
 
-    Settings: `tensors`, inputs or outputs; `only`, the name of one; `layout`, which they must have.
+    Settings: `tensors`, inputs or outputs; `only`, a tensor's name; `layout`, the tensors' layout.
     """
     reads = settings["tensors"] == "inputs"
     changed = {}
@@ -77,7 +76,7 @@ def _rounded(array: Array, settings: Settings) -> Array:
         narrow = array.astype(DataType(settings["type"]).dtype)
         if array.dtype.kind != "f":
             info = np.iinfo(array.dtype)
-            # The nearest number to the largest integer may exceed it.
+            # float(info.max) may exceed info.max.
             largest = float(np.finfo(narrow.dtype).max)
             wide = np.nan_to_num(narrow.astype(np.float64), posinf=largest, neginf=-largest)
             inside = (wide >= info.min) & (wide < float(info.max))
@@ -91,10 +90,10 @@ def _narrow_output(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _noise(right: Computation, settings: Settings) -> Arrays | None:
-    """Move floating-point outputs by `steps` ULP up or down; the case's identifier is the seed.
+    """Move floating-point outputs by `steps` ULP up or down, at random.
 
-    Only finite numbers of at least 4 times the least normal size move, and only to finite numbers
-    of the same sign.
+    Only numbers of at least 4 times the least normal size move, and only to finite numbers of the
+    same sign.
     """
     changed = {}
     rng = np.random.default_rng(crc32(right.case.identifier.encode()))
@@ -206,7 +205,7 @@ def _nan_input(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _gates(right: Computation, settings: Settings) -> Arrays | None:
-    """Take the blocks along an axis in another `order`; further settings: `inputs`, `axis`."""
+    """Take the blocks along an axis in another order; settings: `order`, `inputs`, `axis`."""
     order, axis = settings["order"], settings["axis"]
     inputs = {}
     for name in settings["inputs"]:
@@ -265,7 +264,7 @@ def _reverse_output(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _swapped(array: Array) -> Array:
-    """Return the elements in the order of the transposed matrices, with the sizes unchanged."""
+    """Return the elements of the transposed matrices, with the sizes unchanged."""
     return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)
 
 
@@ -305,7 +304,7 @@ def _flush(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _alias(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace every second element of inputs in an output's buffer by the output before it."""
+    """Replace every second element of an input in place by the output's element before it."""
     inputs = {}
     for output, source in right.case.in_place.items():
         old, new = right.inputs.get(source), right.outputs.get(output)
@@ -318,7 +317,7 @@ def _alias(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _owned(right: Computation, settings: Settings) -> Arrays | None:
-    """Change the inputs that DirectML owns; settings: `value`, one of `_SPOILED`."""
+    """Change the inputs that DirectML owns; settings: `value`, a key of `_SPOILED`."""
     spoiled = _SPOILED[settings["value"]]
     inputs = {
         name: np.ascontiguousarray(spoiled(array.ravel())).reshape(array.shape)
@@ -331,13 +330,13 @@ def _owned(right: Computation, settings: Settings) -> Arrays | None:
 _SPOILED: Final[Mapping[str, Callable[[Array], Array]]] = {
     "zero": np.zeros_like,
     "reversed": np.flip,
-    # Plausible numbers, as if the weights of another layer were read.
+    # As if the weights of another layer were read.
     "shifted": lambda flat: np.roll(flat, flat.size // 2 + 1),
 }
 
 
 def _second_output(right: Computation, settings: Settings) -> Arrays | None:
-    """Write the first output in place of the others that have its sizes."""
+    """Write the first output in place of other outputs of the same sizes."""
     first, *others = right.outputs
     return {
         name: right.outputs[first]
@@ -347,7 +346,7 @@ def _second_output(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _clamp(right: Computation, settings: Settings) -> Arrays | None:
-    """Raise outputs below `low` to `low`, the only setting."""
+    """Raise outputs below `low` to `low`; settings: `low`."""
     low = settings["low"]
     return {n: np.maximum(a, a.dtype.type(low)) for n, a in right.outputs.items()}
 
@@ -364,9 +363,9 @@ def _wrap(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def ranked(array: Array, *, last_is_greater: bool) -> Array:
-    """Return each element's rank from 0 on, FLOAT32, which is exact for up to 2^24 elements.
+    """Return each element's rank from 0 on, in FLOAT32, which is exact for up to 2^24 elements.
 
-    Equal elements rank in their order if `last_is_greater`, else in reverse.
+    Of equal elements, the last ranks highest if `last_is_greater`, else the first.
     """
     flat = array.ravel()
     indices = np.arange(flat.size)
@@ -433,7 +432,4 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "wrap": _wrap,
     "write": write,
 }
-"""Effects by their names in entries of driver defects.
-
-`catalogue` adds `formula`, `partly` and `quantize`.
-"""
+"""Effects by their names in entries of driver defects; `catalogue` adds some."""

@@ -1,7 +1,4 @@
-"""Effects of driver defects that write or read some elements of a tensor wrongly.
-
-`merge` limits any effect to some elements; entries call this effect `partly`.
-"""
+"""Effects of driver defects that write or read some elements of a tensor wrongly."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ __all__ = ["merge", "overflow", "read", "write"]
 def write(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs with some elements replaced.
 
-    Settings: `output` (all by default), `value` (one of `VALUES`), and those of `_laid_out` and
+    Settings: `output` (by default all), `value` (a key of `VALUES`), and those of `_laid_out` and
     `_chosen`.
     """
     names = [settings["output"]] if "output" in settings else list(right.outputs)
@@ -35,7 +32,7 @@ def write(right: Computation, settings: Settings) -> Arrays | None:
 def read(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs for an input with some elements replaced.
 
-    Settings: `input`, `value` (one of `VALUES`), and those of `_laid_out` and `_chosen`.
+    Settings: `input`, `value` (a key of `VALUES`), and those of `_laid_out` and `_chosen`.
     """
     name = settings["input"]
     if name not in right.inputs:
@@ -45,7 +42,7 @@ def read(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | None:
-    """Return the outputs with the elements of `other` that the settings choose.
+    """Return the outputs with some elements of `other`: the effect `partly`.
 
     Settings: those of `_laid_out` and `_chosen`. None if `other` has no output of the right sizes.
     """
@@ -64,9 +61,9 @@ def merge(right: Computation, other: Arrays, settings: Settings) -> Arrays | Non
 def overflow(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a kernel whose index of elements overflows.
 
-    Settings: `bits` of the index, and `of`, inputs or outputs. After an overflow, inputs are read
-    from their beginning again. Outputs are written from their beginning again, and elements from
-    2^`bits` on stay zero. None if no tensor has more than 2^`bits` elements.
+    Settings: `bits` of the index, and `of`, inputs or outputs. After an overflow, a tensor is read
+    or written from its beginning again; outputs from 2^`bits` on stay zero. None if no tensor has
+    more than 2^`bits` elements.
     """
     most = 1 << settings["bits"]
     reads = settings["of"] == "inputs"
@@ -111,7 +108,7 @@ def _changed(right: Computation, array: Array, settings: Settings) -> Array | No
 
 
 def _start(settings: Settings, length: int, desc: Mapping[str, Any]) -> int:
-    """Return the index from which on elements are chosen; for `last_tile` the size of a tile."""
+    """Return the index of the first chosen element; for `last_tile` the size of a tile."""
     if "last_tile" in settings:
         return int(settings["last_tile"])
     start = settings.get("from", settings.get("rows_from", 0))
@@ -121,7 +118,7 @@ def _start(settings: Settings, length: int, desc: Mapping[str, Any]) -> int:
 
 
 def _chosen(settings: Settings, length: int, start: int) -> Array:
-    """Return the indices of the chosen elements along the axis; all if no setting limits them.
+    """Return the indices of the chosen elements along the axis, by default all.
 
     Settings: `from` (an index, `half`, or `group` for the second of GroupCount groups), `last`,
     `first`, `tile` (the elements after the last whole tile), `last_tile` (the last of several
@@ -155,8 +152,8 @@ def _laid_out(
 ) -> tuple[Array, Callable[[Array], Array]]:
     """Return an array as rows along an axis, and a function that undoes that.
 
-    Settings: `axis` (see `_axes`; the last by default), or `flat` for one row, or `rows_from`, the
-    first to choose of the rows along the last dimension, which become columns.
+    Settings: `axis` (as for `_axes`, by default the last), or `flat` for one row, or `rows_from`,
+    with which the rows along the last dimension become columns.
     """
     shape = array.shape
     if settings.get("flat"):
@@ -175,7 +172,7 @@ def _laid_out(
 
 
 def _axes(right: Computation, array: Array, axis: int | str) -> list[int]:
-    """Return the axes that a number or name stands for; a number out of range is the nearest."""
+    """Return the axes that a number or name stands for; a number out of range is cut off."""
     desc, rank = right.desc, array.ndim
     if axis == "reduced":
         return [a for a in dict.fromkeys(desc["Axes"]) if a < rank]
@@ -194,7 +191,7 @@ def _axes(right: Computation, array: Array, axis: int | str) -> list[int]:
 
 
 _Value = Callable[[Array, Array, int, Mapping[str, Any]], Array | None]
-"""Returns what replaces elements, given rows, indices to choose, `_start` and the desc; or None."""
+"""Returns what replaces the chosen elements, given rows, their indices, `_start` and the desc."""
 
 
 def _float(value: float) -> _Value:
@@ -280,4 +277,4 @@ VALUES: Final[Mapping[str, _Value]] = {
     "less_carry": _less_carry,
     "modulo_last_axis": _modulo_last_axis,
 }
-"""What replaces the chosen elements, by the name that entries have for it."""
+"""What replaces the chosen elements, by its name in entries."""

@@ -23,11 +23,15 @@ __all__ = [
 ]
 
 FEW: Final = 3
-"""Reports name defects that fewer cases notice, since a change of these cases could hide them."""
+"""Reports name the defects that fewer cases notice."""
 
 
 def tells_few(sample: int | None) -> bool:
-    """Return whether a sample shows which defects fewer than `FEW` cases notice; None is all."""
+    """Return whether a sample shows which defects fewer than `FEW` cases notice.
+
+    Args:
+        sample: the most cases of each pair of defect and operator; None for all.
+    """
     return sample is None or sample >= FEW
 
 
@@ -52,7 +56,7 @@ class DefectResult:
 
     @property
     def fate(self) -> Fate:
-        """Whether at least one case caught the defect, and if none did, why."""
+        """Whether a case caught the defect, and if none did, why."""
         if self.tally.caught:
             return Fate.CAUGHT
         if not self.met.cases:
@@ -63,7 +67,7 @@ class DefectResult:
 
     @property
     def explanation(self) -> str:
-        """The entry's reason why no case catches the defect; empty if it gives none."""
+        """Why no case catches the defect, by its entry; may be empty."""
         return self.defect.survives.get(self.operator, "")
 
     @property
@@ -97,7 +101,7 @@ class DefectResult:
 
 
 def _having(defect: DriverDefect, operator: str) -> str:
-    """Return the operator with the defect's conditions: `GEMM with more than 65,535 matrices`."""
+    """Return a phrase such as `GEMM with more than 65,535 matrices`."""
     texts = [one.text for one in defect.conditions]
     return f"{operator} with {', '.join(texts)}" if texts else operator
 
@@ -107,9 +111,8 @@ class DriverFigure:
     """The results of all driver defects in all their operators.
 
     Attributes:
-        pairs: the result of each defect in each of its operators that has cases; a case that
-            expects a rejection does not count.
-        cases_tried: how many cases at least one defect was tried with.
+        pairs: the result of each defect in each of its operators that has cases.
+        cases_tried: with how many cases at least one defect was tried.
         tells_few: whether enough cases were tried to tell which defects few cases notice.
     """
 
@@ -125,7 +128,7 @@ class DriverFigure:
         strength: DriverStrength,
         sample: int | None = None,
     ) -> DriverFigure:
-        """Return the results of a measurement; `sample` is what `measure_drivers` took."""
+        """Return the results of a measurement; `sample` is as for `measure_drivers`."""
         pairs = []
         for defect in defects:
             for operator in defect.operators:
@@ -143,7 +146,7 @@ class DriverFigure:
 
     @property
     def few(self) -> list[DefectResult]:
-        """The results of defects that 1 to `FEW` - 1 cases catch; none unless `tells_few`."""
+        """The results of defects that few cases catch; none unless `tells_few`."""
         if not self.tells_few:
             return []
         return [pair for pair in self.pairs if 0 < pair.tally.caught < FEW]
@@ -158,7 +161,7 @@ class DriverFigure:
 
     @property
     def by_report(self) -> dict[BugReport, list[DefectResult]]:
-        """The results by the public bug report that the defect is rebuilt from."""
+        """The results by the public report that the defect is rebuilt from."""
         figures: dict[BugReport, list[DefectResult]] = {}
         for pair in self.pairs:
             if pair.defect.report is not None:
@@ -167,10 +170,10 @@ class DriverFigure:
 
 
 def caught_in_all(pairs: Sequence[DefectResult]) -> bool:
-    """Return whether each of these pairs is caught, also if there are none."""
+    """Return whether all pairs are caught; True if there are none."""
     return all(pair.fate is Fate.CAUGHT for pair in pairs)
 
 
 def caught_in_any(pairs: Sequence[DefectResult]) -> bool:
-    """Return whether at least one of these pairs is caught."""
+    """Return whether at least one pair is caught."""
     return any(pair.fate is Fate.CAUGHT for pair in pairs)

@@ -17,9 +17,9 @@ _Formula = Callable[[Array, Array], Array]
 
 
 def _first(right: Computation) -> tuple[str, Array, Array] | None:
-    """Return the first output's name, the first input and that output.
+    """Return the first output's name, the first input, and the first output.
 
-    None if there is no input, or if sizes differ.
+    None if there is no input, or if the sizes differ.
     """
     name, output = next(iter(right.outputs.items()))
     source = next(iter(right.inputs.values()), None)
@@ -27,7 +27,6 @@ def _first(right: Computation) -> tuple[str, Array, Array] | None:
 
 
 def _unary(formula: _Formula) -> Effect:
-    """Return an effect that computes the output from the first input and the right output."""
 
     def effect(right: Computation, settings: Settings) -> Arrays | None:
         result = _first(right)
@@ -41,7 +40,7 @@ def _unary(formula: _Formula) -> Effect:
 
 
 def _binary(formula: Callable[[Array, Array, Array], Array]) -> Effect:
-    """Return an effect that computes the output from two inputs of its sizes and the right one."""
+    """Return an effect of a formula over two inputs of the output's sizes and the right output."""
 
     def effect(right: Computation, settings: Settings) -> Arrays | None:
         name, output = next(iter(right.outputs.items()))
@@ -55,7 +54,7 @@ def _binary(formula: Callable[[Array, Array, Array], Array]) -> Effect:
 
 
 def _overflow_at(values: Array) -> float:
-    """Return approximately where an exponential overflows the array's type."""
+    """Return roughly where an exponential overflows the array's type."""
     return {2: 11.0, 4: 88.0}.get(values.itemsize, 709.0)
 
 
@@ -120,7 +119,7 @@ def _modulus_by_reciprocal(right: Computation, settings: Settings) -> Arrays | N
 
 
 def _cast(change: _Formula) -> Effect:
-    """Return an effect that casts what `change` returns for the input and the output."""
+    """Return an effect that casts what `change` makes of the input and the right output."""
 
     def effect(right: Computation, settings: Settings) -> Arrays | None:
         with np.errstate(all="ignore"):
