@@ -1,7 +1,4 @@
-"""Defects of graph compilers, injected into graphs, and legitimate differences.
-
-The reference computes the outputs that a graph has with each of them.
-"""
+"""Outputs of graphs with injected defects of graph compilers, and with legitimate differences."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ Outputs = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class GraphSite:
-    """A graph with its right outputs by name, into which a defect is to be injected."""
+    """A graph with its right outputs by name."""
 
     case: Case
     outputs: Outputs
@@ -50,9 +47,9 @@ class GraphSite:
         return tuple(slot for slot in slots if slot[0] not in constants)
 
     def stored(self, slot: Slot, change: Callable[[Array], Array]) -> Outputs:
-        """Return the graph's outputs if other nodes read a changed tensor.
+        """Return the graph's outputs if nodes read a changed tensor.
 
-        If the tensor is itself an output of the graph, that output stays right.
+        If the tensor is also an output of the graph, that output stays right.
         """
 
         def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
@@ -61,7 +58,7 @@ class GraphSite:
         return self.stored_by(store)
 
     def stored_by(self, store: Store) -> Outputs:
-        """Return the outputs if edges have the values that `store` returns."""
+        """Return the graph's outputs if edges have the values that `store` returns."""
         with np.errstate(all="ignore"):
             computed = evaluate_nodes(self.case, evaluate, store=store, known=self.nodes).outputs
         return graph_outputs(self.case.graph, computed)
@@ -74,7 +71,7 @@ class GraphSite:
 
     @cached_property
     def feeders(self) -> Mapping[str, frozenset[str]]:
-        """For each node its direct and indirect predecessors, and the node itself."""
+        """Each node's direct and indirect predecessors, and the node itself."""
         graph = self.case.graph
         direct: dict[str, set[str]] = {node.name: set() for node in graph.nodes}
         for link in graph.intermediate_edges:
@@ -96,14 +93,14 @@ class GraphSite:
 
 
 Inject = Callable[[GraphSite], Iterator[tuple[str, Outputs]]]
-"""Yields outputs of a graph with a defect or a difference, each with a note on where it was made.
+"""Yields outputs of a graph with a defect or a difference, and a note on where it is.
 
 The outputs may be right, and the note empty.
 """
 
 
 def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """An edge reads another graph input or another intermediate, if they have `alike_descs`."""
+    """An edge reads another graph input or intermediate with `alike_descs`."""
     graph = site.case.graph
     for number, edge in enumerate(graph.input_edges):
         for other, tensor in graph.inputs.items():
@@ -206,7 +203,7 @@ def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
                 continue
             for note, wrong in defect.inject(Site(case, outputs, tensor)):
                 if _permits(case, tensor, wrong, outputs[tensor]):
-                    continue  # The rule of this node permits it, so it is no defect.
+                    continue  # What the rule permits is no defect.
                 text = f"{node}.{tensor}: {defect.name}{note and ', ' + note}"
                 yield text, site.stored((node, tensor), _always(wrong))
 
@@ -237,7 +234,7 @@ def _computed_in_float32(
     rounded: Callable[[Array, np.dtype[Any]], Array],
     held: Collection[Slot] = (),
 ) -> Outputs:
-    """Return the outputs if nodes compute in FLOAT32 and round FLOAT16 outputs except `held`."""
+    """Return the outputs if nodes compute in FLOAT32 and round FLOAT16 outputs but `held`."""
     whole = with_float32_edges(site.case)
     dtypes = {
         (node.name, name): tensor.DataType.dtype
@@ -281,7 +278,7 @@ def _stores_nearest(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """Each sum that an edge holds is off by at most a ULP, as if added up in another order."""
+    """Sums are off by at most one ULP."""
     for seed in range(3):
         generator = np.random.Generator(np.random.PCG64([1, seed]))
         ends = {
@@ -312,9 +309,9 @@ def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _alike_for_equal(steps: Array, values: Array, low: Array, high: Array) -> Array:
-    """Return steps that are equal for elements with equal values and permitted ranges.
+    """Return steps that are equal for elements with equal values and permitted ends.
 
-    Equal sums, for example of a repeated row, have equal errors.
+    Equal sums, such as those of equal rows, have equal errors.
     """
     forms = np.stack([each.astype(np.float64).ravel() for each in (values, low, high)], axis=1)
     _, first, of_element = np.unique(forms, axis=0, return_index=True, return_inverse=True)
@@ -323,7 +320,7 @@ def _alike_for_equal(steps: Array, values: Array, low: Array, high: Array) -> Ar
 
 
 def _partly_in_float32(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    """Some edges keep FLOAT32 values, as in a kernel of a few nodes, and others FLOAT16."""
+    """Some edges keep FLOAT32 values, as in a kernel of several nodes, and others FLOAT16."""
     for seed in range(2):
         for name, rounded in (("to nearest", _nearest), ("truncated", _truncated)):
             generator = np.random.Generator(np.random.PCG64([2, seed]))

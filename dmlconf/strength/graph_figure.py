@@ -23,10 +23,10 @@ __all__ = [
 
 @dataclass(slots=True)
 class GraphTally:
-    """The results for one defect, or for one legitimate difference.
+    """The results for one defect or one legitimate difference.
 
     Attributes:
-        tried: how often it was tried; a defect counts only where it changes an output of a graph.
+        tried: how often it was tried; a defect that changes no output of a graph does not count.
         failed: how often the graph failed.
         unexpected: the graphs with a defect that pass, or with a legitimate difference that fail.
     """
@@ -61,10 +61,10 @@ class GraphFigure:
 def measure_graphs(
     cases: Iterable[Case], against: Against, advance: Callable[[], None] = lambda: None
 ) -> GraphFigure:
-    """Return which defects and legitimate differences make the graphs among some cases fail.
+    """Return which defects and legitimate differences make graphs fail.
 
-    A graph without independent expected values is compared with the reference. A graph does not
-    count if it expects a rejection, has a relation, or does not pass with the reference's outputs.
+    A graph without independent expected values is compared with the reference. Graphs are left out
+    if they expect a rejection, have a relation, or do not pass with the reference's outputs.
     """
     figure = GraphFigure()
     for case in cases:

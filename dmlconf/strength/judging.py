@@ -16,10 +16,7 @@ __all__ = ["CaseJudge"]
 
 
 class CaseJudge:
-    """Gives the status of one case for any outputs; `allowances` is what its rules permit.
-
-    `against` is asked once at most.
-    """
+    """Gives the status of one case for any outputs; `allowances` is what its rules permit."""
 
     def __init__(self, case: Case, against: Against) -> None:
         self._case = case

@@ -38,9 +38,8 @@ def _reciprocal(site: Site) -> Iterator[tuple[str, Array]]:
             divisor = inputs["BTensor"].astype(np.float32)
             product = inputs["ATensor"].astype(np.float32) * (np.float32(1) / divisor)
             near = product.astype(site.correct.dtype)
-            # A reciprocal that overflows, or is subnormal and may be flushed to zero, gives quite
-            # another product. Divisors with such a reciprocal, or within a factor of 4 of one, keep
-            # the right quotient.
+            # A reciprocal that overflows, or is subnormal and flushed, gives quite another product.
+            # Such divisors, and those within a factor of 4, keep the right quotient.
             tiny, largest = np.finfo(np.float32).tiny, np.finfo(np.float32).max / 4
             usual = (np.abs(divisor) > 1 / largest) & (np.abs(divisor) < 1 / tiny / 4)
         yield "", np.where(usual, near, site.correct)
@@ -51,4 +50,4 @@ LEGITIMATE_DIFFERENCES: Final = (
     *(_added_up_in(order) for order in ORDERS),
     Defect("divided by way of the reciprocal", _reciprocal),
 )
-"""Ways in which right outputs of two devices may differ."""
+"""How right outputs of two devices may differ."""

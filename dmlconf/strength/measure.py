@@ -37,8 +37,8 @@ class Mutant:
     """An operator with one defect in one output of one data type.
 
     Attributes:
-        defect: the defect's name, with a note if it can be injected in several ways.
-        output: the desc's field; outputs of one array, such as OutputTensors, are not told apart.
+        defect: the defect's name, and a note if the defect can be injected in several ways.
+        output: the desc's field; all outputs of an array, such as OutputTensors, are one mutant.
     """
 
     operator: str
@@ -52,11 +52,11 @@ class Tally:
     """The results of all cases for one mutant.
 
     Attributes:
-        injected: how many outputs the defect changes to ones that the rule does not permit.
-        caught: how many of these make their case fail.
-        within: how many outputs the defect changes to ones that the rule permits.
-        hidden: how many outputs it leaves right because of the data (`Defect.shows`).
-        missed: the first case of `injected` or `hidden` that does not catch it.
+        injected: how many outputs the defect changes so that they break their rule.
+        caught: how many of `injected` make their case fail.
+        within: how many outputs the defect changes within their rule.
+        hidden: how many outputs stay right only because of the data (`Defect.shows`).
+        missed: the first case of `injected` or `hidden` that does not catch the defect.
     """
 
     injected: int = 0
@@ -75,12 +75,12 @@ class Tally:
 
     @property
     def outside(self) -> bool:
-        """Whether the suite should catch the mutant: a rule forbids it, or only data hide it."""
+        """Whether the suite should catch the mutant: it breaks a rule, or only data hide it."""
         return self.injected > 0 or (self.hidden > 0 and not self.within)
 
     @property
     def detected(self) -> bool:
-        """Whether at least one case catches it."""
+        """Whether at least one case catches the mutant."""
         return self.caught > 0
 
 
@@ -95,10 +95,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What to try on each case; `seed` decides which elements are perturbed.
+    """What to try on each case.
 
     Attributes:
         defects: whether to inject defects and legitimate differences into single operators.
+        seed: decides which elements are perturbed.
     """
 
     defects: bool = True
@@ -114,12 +115,11 @@ class Strength:
     """The defects that the cases of a suite notice.
 
     Attributes:
-        mutants: the tallies of mutants that apply to a case.
         legitimate: how many legitimate differences were tried, by operator and name.
         refused: the legitimate differences that failed.
         cases: how many cases were used.
-        unused: cases that do not pass with the right outputs.
-        noticed: how many defects each case that is no graph noticed, by identifier.
+        unused: the cases that do not pass with the right outputs.
+        noticed: the tallies of cases that are no graphs, by identifier.
         perturbed: the tallies of perturbations, by kind and operator.
     """
 
@@ -151,10 +151,7 @@ def measure(
     advance: Callable[[], None] = lambda: None,
     method: Method = _EVERYTHING,
 ) -> Strength:
-    """Try on the cases what `method` says, and return what they notice.
-
-    Cases that break a constraint are left out.
-    """
+    """Return what cases notice; those that break a constraint are left out."""
     strength = Strength()
     for case in cases:
         if not case.violations():
@@ -202,7 +199,7 @@ def _inject(strength: Strength, site: Site, judged: CaseJudge) -> None:
 def _injections(
     site: Site, defects: Sequence[Defect]
 ) -> Iterator[tuple[Mutant, Defect, Array | None]]:
-    """Yield each mutant and its defect with the wrong output, or with None if no bit is wrong."""
+    """Yield each mutant and its defect with the wrong output, or with None if no bit changes."""
     right = np.ascontiguousarray(site.correct).tobytes()
     output = TensorRef.of(site.name).field
     data_type = str(site.case.outputs()[site.name].DataType)

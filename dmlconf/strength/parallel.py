@@ -1,7 +1,4 @@
-"""Measure figures of strength in several processes.
-
-Driver defects have their own module, `drivers/parallel.py`.
-"""
+"""Measure figures of strength in several processes."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ _Result = TypeVar("_Result", bound=Addable)
 
 Measure = Callable[[Sequence[PlannedCase], Against], _Result]
 """Builds cases and returns the tally of what they notice. The second argument gives the expected
-outcome of cases that do not state all outputs. Processes import the function from its module."""
+outcome of cases that do not state all outputs."""
 
 
 def measured_in_processes(
@@ -42,14 +39,14 @@ def measured_in_processes(
     chunk: int,
     advance: Callable[[], None] = lambda: None,
 ) -> tuple[_Result, Sequence[RecordingAgainst]]:
-    """Return the tally of all cases, and the suite's recordings, which remember stale cases.
+    """Return the tally of all cases, and the suite's recordings, which know the stale cases.
 
     Args:
-        result: a tally, to which those of all cases are added.
+        result: the tally to which the tallies of all cases are added.
         suite_paths: the files of the suite, whose recordings give expected values.
         jobs: how many processes; 1 measures in this one.
-        chunk: the most cases that a process takes at a time; one if there is one job.
-        advance: is called for each case after its chunk.
+        chunk: the most cases that a process takes at a time; with one job, it takes one.
+        advance: called for each case after its chunk.
 
     Raises:
         InvalidFilesError: a case cannot be built, or is not valid.
@@ -69,7 +66,7 @@ def measured_in_processes(
 
 
 class _Worker:
-    """The state of a worker process between chunks."""
+    """The state of a worker process."""
 
     against: Against
     recordings: Sequence[RecordingAgainst]

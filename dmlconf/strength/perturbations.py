@@ -1,7 +1,6 @@
-"""Change one or two elements of a right output, and count which changes verdicts notice.
+"""Change one or two elements of a right output, and count which changes cases notice.
 
-`perturbations.yaml` says which elements are not changed, and for which kinds of changes a smaller
-share must be noticed.
+`perturbations.yaml` says which elements stay, and for which kinds a smaller share must be noticed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ __all__ = [
 _MOST_MISSED: Final = 3
 
 _Change = Callable[[Array, Array, np.random.Generator], Array | None]
-"""Changes a flat output, given its defined elements and a generator; None if impossible."""
+"""Changes a flat output, given a mask of its defined elements; None if it cannot."""
 
 
 def _one_of(candidates: Array, rng: np.random.Generator) -> int | None:
@@ -135,8 +134,8 @@ class PerturbationTally:
 
     Attributes:
         tried: how many outputs were perturbed.
-        caught: how many of them keep their case from passing.
-        missed: the first three others, as case and output.
+        caught: how many of them do not pass.
+        missed: the first three that pass, as case and output.
     """
 
     tried: int = 0
@@ -152,11 +151,11 @@ class PerturbationTally:
 
 @dataclass(frozen=True, slots=True)
 class Exceptional:
-    """The share of one kind of perturbation that must be caught, where it is lower than usual.
+    """A kind of perturbation of which a smaller share than usual must be caught.
 
     Attributes:
         target: the share in percent.
-        operators: the operators that lower the share; the others must reach the usual one.
+        operators: the operators that lower the share; all others must reach the usual share.
     """
 
     target: float
@@ -172,7 +171,7 @@ def _facts() -> Mapping[str, Any]:
 
 @cache
 def exceptional() -> Mapping[str, Exceptional]:
-    """Return the lower shares in `perturbations.yaml`, by kind of perturbation."""
+    """Return the kinds of which a smaller share must be caught."""
     return {
         kind: Exceptional(entry["target"], entry["reason"], frozenset(entry["operators"]))
         for kind, entry in _facts()["exceptions"].items()
@@ -182,7 +181,7 @@ def exceptional() -> Mapping[str, Exceptional]:
 def perturb(
     tallies: dict[tuple[str, str], PerturbationTally], site: Site, judged: CaseJudge, seed: int
 ) -> None:
-    """Try each possible kind once on one output, and add the verdicts to the tallies."""
+    """Try each possible kind once on an output, and add the results to the tallies."""
     for kind, changed in perturbations(site, judged.allowances, seed):
         tally = tallies.setdefault((kind, site.case.operator_name), PerturbationTally())
         tally.tried += 1
@@ -193,7 +192,7 @@ def perturb(
 
 
 def perturbations(site: Site, allowances: CaseAllowances, seed: int) -> Iterator[tuple[str, Array]]:
-    """Yield the output with each kind of perturbation that it can have, by the kind's name.
+    """Yield the name of each possible kind, and the output with such a perturbation.
 
     The seed and the names decide which elements are perturbed.
     """
@@ -233,7 +232,7 @@ def defined_elements(site: Site, allowances: CaseAllowances) -> Array:
 
 
 def _spread(zero: Array, shape: tuple[int, ...]) -> Array:
-    """Return a flat mask of the elements of an output that an input's zeros may affect."""
+    """Return a flat mask of an output's elements that the zeros of an input may affect."""
     if zero.shape == shape:
         return zero.ravel()
     return np.full(int(np.prod(shape)), bool(zero.any()))

@@ -1,9 +1,7 @@
 """The strength figure "by rewrite": whether the cases of rewrites prove what they are for.
 
-The reference computes the graph of a case and the rewritten graph. There are two kinds of cases:
-
-- all conditions of the rewrite hold: both graphs must pass
-- a near miss, in which one condition does not hold: only the original graph may pass
+If all conditions of the rewrite hold in a case, its graph and the rewritten graph must pass. If it
+breaks a condition, only its own graph may pass.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ __all__ = [
 ]
 
 RIGHT: Final = ""
-"""Stands in keys instead of a condition's name, for cases in which all conditions hold."""
+"""Replaces a broken condition in keys if all conditions hold."""
 
 
 @dataclass(slots=True)
@@ -40,8 +38,8 @@ class RewriteFigure:
     """How many cases of rewrites were tried, and which of them prove nothing.
 
     Attributes:
-        cases: how many cases were tried, by rewrite and broken condition, or `RIGHT`.
-        unproven: the cases among these that prove nothing, each with the reason.
+        cases: how many cases were tried, by rewrite and broken condition or `RIGHT`.
+        unproven: the cases that prove nothing, each with the reason.
     """
 
     cases: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -55,7 +53,7 @@ class RewriteFigure:
             self.unproven.setdefault(key, []).extend(lines)
 
     def proves(self, rewrite: str, condition: str) -> bool:
-        """Return whether there are cases of a rewrite and a condition, and all prove it."""
+        """Return whether a rewrite and a condition have cases, and all of them prove it."""
         key = rewrite, condition
         return key in self.cases and not self.unproven.get(key)
 

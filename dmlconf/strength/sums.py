@@ -1,8 +1,6 @@
 """Recompute a sum of products in another order or precision: a defect or a legitimate difference.
 
-A bias b and 8 products are added up forward as `((b + p1) + p2) + ...`, pairwise as
-`((b + p1) + (p2 + p3)) + ((p4 + p5) + (p6 + (p7 + p8)))`; without a bias, b is 0. From 65 products
-on, several neighbours make one part, which is added up in FLOAT64.
+Of more than 64 products, neighbours make one part, which is added up in FLOAT64.
 """
 
 from __future__ import annotations
@@ -27,15 +25,13 @@ MOST_PARTS: Final = 64
 """The most parts into which the terms of a sum are divided."""
 
 _LEAST_TERMS: Final = 8
-"""The fewest elements along an axis that are divided; the order of fewer changes a sum little."""
+"""The fewest elements along an axis that are divided; the order of fewer matters little."""
 
 _LEAST_PARTS: Final = 2
-"""At least one element of the output must have so many parts other than 0, besides the first."""
+"""At least one element of the output must have so many parts other than 0 after the first."""
 
 _ROUNDING: Final = 1e-9
-"""An operator counts as linear if its parts add up within this share of output plus largest part.
-
-FLOAT64 sums are off by much less, attention with its softmax by more."""
+"""An operator is linear if its parts add up within this share of output plus largest part."""
 
 _CHANNELS: Final = 1
 """The dimension of the channels, over which a convolution adds up its products."""
@@ -44,8 +40,8 @@ _CHANNELS: Final = 1
 def summed_axis(case: Case) -> int:
     """Return an axis of the first input over which an operator sums.
 
-    It is the last of several Axes, or Axis, or for a convolution the channels. Otherwise it is -1,
-    or -2 if TransA transposes.
+    It is the greatest of Axes, or Axis, or -2 if TransA transposes, or for a convolution the
+    channels, or else -1.
     """
     axes = case.desc.get("Axes")
     if isinstance(axes, Sequence) and axes:
@@ -58,9 +54,9 @@ def summed_axis(case: Case) -> int:
 
 
 def partial_sums(site: Site) -> list[Array] | None:
-    """Return parts of an output that add up to it, FLOAT64.
+    """Return FLOAT64 parts of an output that add up to it.
 
-    The first part is the result for a first input of zeros, such as a bias. Each of at most
+    The first part is the output for a first input of zeros, such as a bias. Each of at most
     `MOST_PARTS` others is what some elements of that input add.
 
     Returns:
@@ -69,7 +65,7 @@ def partial_sums(site: Site) -> list[Array] | None:
         - the output is not a floating-point sum, or is not linear in the first input
         - the first input has integers, or fewer than 8 elements along the axis
         - an input or a sum is not finite
-        - no element has two parts other than 0, besides the first part
+        - no element has two parts other than 0 after the first part
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None
@@ -89,7 +85,7 @@ def partial_sums(site: Site) -> list[Array] | None:
         where: list[Any] = [slice(None)] * array.ndim
         where[axis] = slice(start, start + step)
         chosen[tuple(where)] = array[tuple(where)]
-        with np.errstate(invalid="ignore"):  # Infinity minus infinity: `total` is not finite then.
+        with np.errstate(invalid="ignore"):  # Then `total` is not finite.
             parts.append(_output(site, {**inputs, first: chosen}) - nothing)
     if np.max(np.count_nonzero(parts[1:], axis=0), initial=0) < _LEAST_PARTS:
         return None
@@ -101,7 +97,7 @@ def partial_sums(site: Site) -> list[Array] | None:
 
 
 def _output(site: Site, inputs: Mapping[str, Array]) -> Array:
-    """Return the output for other inputs as FLOAT64, without rounding to the output's type."""
+    """Return the output for other inputs as FLOAT64, not rounded to its type."""
     tensors = tensors_of(site.case.entry, site.case.desc)
     wide = {
         name: TensorDesc(DataType.FLOAT64, tensor.Sizes)
@@ -145,11 +141,10 @@ ORDERS: Final[Mapping[str, Callable[[Sequence[Array], _Add], Array]]] = {
     "pairwise": _pairwise,
     "blocked": _blocked,
 }
-"""Orders in which parts may be added up, by name."""
 
 
 def added_up(site: Site, order: str, precision: type[np.floating[Any]]) -> Array | None:
-    """Return the output with its parts added up in an order, parts and sums rounded to `precision`.
+    """Return the output with its parts added up in an order, with all sums in `precision`.
 
     None if there are no `partial_sums`.
 

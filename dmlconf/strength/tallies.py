@@ -1,4 +1,4 @@
-"""Counts of the injected defects that a case catches, and the share that is caught."""
+"""How many injected defects cases catch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ __all__ = ["CaseTally", "share"]
 
 @dataclass(slots=True)
 class CaseTally:
-    """How many defects a case, or all cases of an operator, may catch, and how many they caught.
+    """How many defects a case, or all cases of an operator, should catch, and how many they caught.
 
     Attributes:
-        ran: how many defects change a case's outputs, or would with other inputs. In
-            `strength.measure`, a defect counts anew for each output and each way to inject it, and
-            changes that the rule permits do not count.
+        ran: how many defects change an output, or would with other inputs. In `strength.measure`, a
+            defect counts for each output and each way to inject it, unless the rule permits it.
         caught: how many of them make the case fail.
     """
 
@@ -29,5 +28,5 @@ class CaseTally:
 
 
 def share(caught: int, tried: int) -> float:
-    """Return the share of tried defects that were caught, in percent; 100 if none was tried."""
+    """Return the percentage of tried defects that were caught; 100 if none was tried."""
     return 100 * caught / tried if tried else 100.0

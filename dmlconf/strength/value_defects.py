@@ -1,4 +1,4 @@
-"""Defects that change the values of a right output, such as a rounding or a swap of axes."""
+"""Defects that change the values of a right output, such as a swap of axes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _float_defect(
     """Return a defect that applies one change to all elements of a floating-point output.
 
     Args:
-        everywhere: whether the change concerns ordinary numbers, not only special ones.
-        least_bytes: the size of the smallest type of elements that the defect applies to.
+        everywhere: whether ordinary numbers change, and not only special ones.
+        least_bytes: the size of the smallest type that the defect applies to.
     """
 
     def inject(site: Site) -> Iterator[tuple[str, Array]]:
@@ -32,7 +32,7 @@ def _float_defect(
                 yield "", change(site.correct)
 
     def shows(site: Site) -> bool:
-        """Return whether a change of ordinary numbers shows for inputs with many digits."""
+        """Return whether the change shows in ordinary numbers with many digits."""
         output = recomputed(site, _with_many_digits(site.case.inputs())) if everywhere else None
         if output is None:
             return False
@@ -43,7 +43,7 @@ def _float_defect(
 
 
 def _with_many_digits(inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Return other data for each floating-point input: numbers from 0.5 to 1.5 with many digits."""
+    """Return numbers from 0.5 to 1.5 with many digits for each floating-point input."""
     return {
         name: (0.5 + np.arange(1, array.size + 1) * _GOLDEN_RATIO % 1)
         .reshape(array.shape)
@@ -54,9 +54,9 @@ def _with_many_digits(inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _ulp_away(steps: int) -> Callable[[Array], Array]:
-    """Return a function that moves numbers away from zero by a number of ULP.
+    """Return a function that moves numbers away from zero by `steps` ULP.
 
-    Zeros, infinities and NaN stay, and so do numbers that would overflow.
+    Zeros, infinities, NaN and numbers that would overflow stay.
     """
 
     def moved(values: Array) -> Array:
@@ -144,4 +144,3 @@ VALUE_DEFECTS: Final = (
     Defect("axes swapped", _axes_swapped),
     Defect("zero at the edge", _edge_zeroed),
 )
-"""Defects that are injected by a change of the output alone."""

@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class DataType(StrEnum):
-    """A `DML_TENSOR_DATA_TYPE` except UNKNOWN, spelled as in the header without the prefix.
+    """A `DML_TENSOR_DATA_TYPE` except UNKNOWN, without the prefix.
 
     Source: DirectML.h, `enum DML_TENSOR_DATA_TYPE`.
     """
@@ -36,7 +36,7 @@ class DataType(StrEnum):
 
     @property
     def bits(self) -> int:
-        """Bits of one element in a DirectML buffer: 4 for INT4."""
+        """Bits of one element in a DirectML buffer."""
         return _bits(self)
 
     @property
@@ -46,7 +46,7 @@ class DataType(StrEnum):
 
     @property
     def stored(self) -> DataType:
-        """The data type that a scalar is stored as: INT8 for INT4, UINT8 for UINT4, else itself."""
+        """The data type of `dtype`: INT8 for INT4, UINT8 for UINT4, else itself."""
         return DataType(self.dtype.name.upper())
 
     @property
@@ -92,5 +92,5 @@ def _dtype(data_type: DataType) -> np.dtype[Any]:
 
 
 def bits_of(array: Array) -> Array:
-    """Return the bits of each element, so that NaNs can be compared: UINT32 for FLOAT32."""
+    """Return the bits of each element, such as UINT32 for FLOAT32, to compare NaNs."""
     return np.ascontiguousarray(array).view(f"u{array.itemsize}").reshape(array.shape)

@@ -1,7 +1,7 @@
 """Named generators of tensor data, the same on every machine and NumPy version.
 
-A generator creates any part of a tensor: `count` elements from the one with index `first` on, in
-row-major order. Large tensors are created in blocks that fit into the processor's cache.
+A generator creates any part of a tensor: `count` elements in row-major order, from index `first`
+on. Large tensors are created in blocks that fit into the processor's cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BLOCK: Final = 1 << 17
 
 
 def splitmix64(seed: int, count: int, first: int = 0) -> Array:
-    """Return `count` pseudo-random UINT64 numbers of a seed from number `first` on, read-only.
+    """Return `count` pseudo-random UINT64 numbers of a seed, from number `first` on; read-only.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """
@@ -44,11 +44,11 @@ def _draw(seed: int, count: int, first: int) -> Array:
 # Consecutive cases of a matrix often have equal seeds.
 _drawn: Final = lru_cache(maxsize=64)(_draw)
 _MOST_KEPT: Final = 1 << 12
-"""The longest sequence of numbers that is kept for reuse."""
+"""The most numbers that are kept for reuse."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
-    """Every element is `value`; integer types truncate."""
+    """Repeat `value`; integer types truncate it."""
     with np.errstate(all="ignore"):  # Cases are refused if the type does not hold the value.
         return np.full(count, value, data_type.dtype)
 
@@ -72,9 +72,9 @@ def _sequence(
     """Count from `start` by `step`, and start again after `period` elements.
 
     The tensor begins with the element at index `shift` of the period. The default period ends where
-    the data type no longer has every integer, after 2048 or -2048 in FLOAT16. It has at most 2^32
-    elements, in 8-bit types at most 251: a prime number, so that rows of 2^k elements differ. A
-    `start` beyond that end is repeated.
+    the data type no longer has every integer, such as after 2048 in FLOAT16. It has at most 2^32
+    elements, in 8-bit types 251: a prime number, so that rows of 2^k elements differ. A `start`
+    beyond the end is repeated.
     """
     _require_held(data_type, start)
     if period is not None:
@@ -107,7 +107,7 @@ _INT64: Final = (1 << 63) - 1
 
 
 def _shifted(values: Array, start: int, data_type: DataType) -> Array:
-    """Return INT64 `values` plus `start` in the data type; `start` may be too large for INT64."""
+    """Return INT64 `values` plus `start`, which may exceed INT64, in the data type."""
     if data_type is DataType.UINT64:
         return values.astype(np.uint64) + np.uint64(start)
     return (values + start if start else values).astype(data_type.dtype)
@@ -117,7 +117,7 @@ _FEW: Final = 2**53
 """Ranges of at most this many integers are drawn from the high 53 bits of random numbers."""
 
 _ALL: Final = 2**64
-"""The number of values that 64 bits can represent."""
+"""How many values 64 bits have."""
 
 
 def _integers(
@@ -155,8 +155,8 @@ def _uniform(
 ) -> Array:
     """Pseudo-random real numbers from `low` to `high`, in the data type; integer types truncate.
 
-    A `step` rounds the numbers to its multiples, so that sums may be exact. A number may then lie
-    up to half a step beyond `low` or `high`. That an integer type holds them is not checked.
+    A `step` rounds the numbers to its multiples, up to half a step beyond `low` or `high`, so that
+    sums may be exact. Numbers beyond an integer type are not refused.
     """
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
@@ -174,7 +174,7 @@ def _uniform(
 
 
 _OUTLIER: Final = 60
-"""How many standard deviations an outlier is from the mean, as in activations of language models.
+"""How many standard deviations an outlier is from the mean.
 
 Source: Dettmers et al., "LLM.int8(): 8-bit Matrix Multiplication for Transformers at Scale", 2022.
 """
@@ -192,8 +192,8 @@ def _quantiles() -> tuple[Array, Array]:
     """Return where each linear piece of the normal quantile function begins, and its change.
 
     Piece `64 * i + j` begins at z, where `P(|Z| > z)` is `2^(i - 54) * (1 + j / 64)` for a standard
-    normal Z. All beginnings are rounded to multiples of 2^-30, so that the last digit of a
-    machine's logarithm does not matter.
+    normal Z. The beginnings are rounded to multiples of 2^-30, so that they are the same on all
+    machines.
     """
     from statistics import NormalDist  # Slow to import, and few fills need it.
 
@@ -221,12 +221,11 @@ def _normal(
 ) -> Array:
     """Normally distributed numbers, rounded to the data type and clamped to its range.
 
-    All but outliers are quantiles (`_quantiles`) of pseudo-random probabilities. Apart from the
-    logarithms in `_quantiles`, which are rounded, only operations that IEEE 754 defines exactly are
-    used, so that all machines give the same numbers. A `least` of 0 makes the numbers like the
-    output of a RELU. With `outliers: N`, every Nth element is 60 standard deviations from the mean.
-    `deviation` is divided by the square root of `fan_in`, as is usual for weights of a layer with
-    so many inputs.
+    All but outliers are quantiles (`_quantiles`) of pseudo-random probabilities. Only operations
+    that IEEE 754 defines exactly follow, so that all machines give the same numbers. `least` is a
+    lower bound, such as 0 for outputs of RELU. With `outliers: N`, every Nth element is 60 standard
+    deviations from the mean. `deviation` is divided by the square root of `fan_in`, the number of
+    inputs of a layer.
     """
     if deviation < 0:
         raise ValueError(f"deviation is {deviation}, but must be at least 0")
@@ -271,11 +270,8 @@ def _specials(
 ) -> Array:
     """Numbers that are easily mishandled, in turn, beginning with the one at index `seed`.
 
-    There are 13 for floating-point types: signed zeros, infinities, NaN, both limits, two subnormal
-    numbers, the negative least normal number, 1/3, -pi, and the number after 1. There are 7 for
-    integer types: 0, 1, both limits, a number near each limit, and one whose bytes differ, 0x7788
-    in INT16. Two of the 7 may be equal. With `every: N` only every Nth element is special. The
-    others are from -1 to 1 in floating-point types, else integers from 0 to 7.
+    With `every: N`, only every Nth element is special. The others are from -1 to 1 in
+    floating-point types, else integers from 0 to 7.
     """
     if every < 1:
         raise ValueError(f"every is {every}, but must be at least 1")
@@ -322,10 +318,8 @@ def _special_integers(data_type: DataType) -> Array:
 def _ends(first: int, count: int, data_type: DataType, *, seed: int = 0) -> Array:
     """Numbers where a narrower type ends, in turn, beginning with the one at index `seed`.
 
-    Integer types: 0, 1, the limits, and all ±2^k and ±(2^k - 1) that the type has, for k = 7, 8,
-    15, 16, 31, 32, 53, 63 and 64. Types of 64 bits also have numbers that differ only in their low
-    32 bits. Floating-point types: 0, 1, 3, the lowest and the highest number, and numbers around
-    2^53, 2^24 or 2^11, above which FLOAT64, FLOAT32 or FLOAT16 lacks integers.
+    Types of 64 bits also have numbers that differ only in their low 32 bits. Floating-point types
+    have numbers around `_EXACT`.
     """
     kinds = _float_ends(data_type) if data_type.is_float else _integer_ends(data_type)
     index = np.arange(first, first + count)
@@ -361,17 +355,19 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
     "specials": _specials,
     "ends": _ends,
 }
-"""The generators by name; a case may give their keyword arguments."""
+"""The generators by name; cases may give their keyword arguments."""
 
 
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
     """Return a generator's arguments, changed by a challenge so that the data differ.
 
-    A challenge is a number, 0 to 2^64 - 1, such as the verifier of a certificate chooses. Equal
-    seeds are replaced by equal ones, since some cases need equal tensors. All seeds of `specials`
-    and `ends` are raised by the same number: their differences decide which special numbers meet. A
-    sequence without a period gets a `shift`. A sequence with a period, and `constant`, stay, since
-    cases may need their numbers as indices.
+    Equal seeds are replaced by equal seeds, since some cases need equal tensors. All seeds of
+    `specials` and `ends` are raised by the same number, since their differences decide which
+    special numbers meet. A sequence without a period gets a `shift`. A sequence with a period, and
+    `constant`, stay, since cases may need their numbers as indices.
+
+    Args:
+        challenge: a number from 0 to 2^64 - 1, such as the verifier of a certificate chooses.
     """
     defaults = FILLS[name].__kwdefaults__ or {}
     mixed = int(splitmix64(challenge, 1)[0])
@@ -387,14 +383,13 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
 
 
 _SHIFTS: Final = 97
-"""How many shifts a sequence may have; with so few, its numbers change little."""
+"""How many shifts a sequence may have; so few change its numbers little."""
 
 _SPARE_SEED_BITS: Final = 16
-"""Bits by which random numbers are shortened to seeds, so that a seed plus an index fits INT64."""
-
+"""Bits by which random numbers are shortened, so that a seed plus an index fits INT64."""
 
 _LARGE_SEED: Final = 1 << 62
-"""Seeds that a challenge raises stay below this, so that a seed plus an index fits INT64."""
+"""Raised seeds stay below this, so that a seed plus an index fits INT64."""
 
 
 def fill(
@@ -404,8 +399,7 @@ def fill(
 
     Raises:
         KeyError: there is no such generator.
-        ValueError: an argument is out of range, or the `value` of `constant` is a text that NumPy
-            does not read as a number.
+        ValueError: an argument is out of range, or the `value` of `constant` is text but no number.
         OverflowError: an integer does not fit a NumPy type, such as a `value` of 300 in UINT8.
         TypeError: an argument is unknown, missing, or otherwise of a wrong type.
     """

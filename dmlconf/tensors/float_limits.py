@@ -1,4 +1,4 @@
-"""Limits of FLOAT32 and FLOAT16: the largest and least numbers, and the epsilon of FLOAT16."""
+"""Limits of FLOAT32 and FLOAT16."""
 
 from __future__ import annotations
 

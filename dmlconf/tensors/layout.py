@@ -40,7 +40,7 @@ def packed_strides(sizes: Sequence[int]) -> Strides:
 def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether elements are packed; strides of dimensions of size 1 do not matter.
 
-    Strides without a size, and sizes without a stride, are not compared.
+    If the numbers of sizes and strides differ, the last ones of the longer sequence do not count.
     """
     return all(
         size == 1 or stride == packed
@@ -49,13 +49,13 @@ def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _padded(sizes: Sequence[int]) -> Strides:
-    """Leave room for 3 more elements in a row, and 1 more slice in dimensions between the ends."""
+    """Leave room for 3 more elements in a row, and for 1 more slice in other dimensions."""
     padded = [size + 1 for size in sizes[:-1]] + [size + 3 for size in sizes[-1:]]
     return packed_strides(padded)
 
 
 def _transposed(sizes: Sequence[int]) -> Strides:
-    """Store the dimensions in the opposite order: the first one varies fastest."""
+    """Let the first dimension vary fastest, then the second, and so on."""
     return packed_strides(sizes[::-1])[::-1]
 
 
@@ -84,17 +84,16 @@ LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
     "channels-last": _channels_last,
     "broadcast": _broadcast,
 }
-"""Functions from sizes to strides, by the layout's name; `implicit` gives None, a null pointer."""
+"""Functions from sizes to strides, by the layout's name; None is a null pointer."""
 
 
 @lru_cache(maxsize=65_536)
 def layout_class(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> str:
     """Return the layout of a tensor: packed, padded, transposed, channels-last or broadcast.
 
-    Dimensions of size 0 or 1 do not count: sizes (1, 7) with strides (99, 1) are packed. A tensor
-    without strides, or with more or fewer strides than sizes, is packed. Otherwise a stride of 0
-    means broadcast, and strides that never increase mean padded, even if elements overlap. A tensor
-    of no other layout is transposed.
+    Dimensions of size 0 or 1 do not count. A tensor without strides, or with more or fewer strides
+    than sizes, is packed. Otherwise a stride of 0 means broadcast, and strides that never increase
+    mean padded, even if elements overlap. A tensor of no other layout is transposed.
     """
     if strides is None or len(strides) != len(sizes):
         return "packed"
@@ -130,7 +129,7 @@ def minimum_buffer_bytes(
 
 
 def element_offsets(sizes: Sequence[int], strides: Sequence[int]) -> Array:
-    """Return the offset of every element in its buffer, shaped like the tensor, in elements."""
+    """Return the offset of every element in its buffer, in elements, shaped like the tensor."""
     offsets = np.zeros((), np.int64)
     for size, stride in zip(sizes, strides, strict=True):
         offsets = np.add.outer(offsets, np.arange(size, dtype=np.int64) * stride)
@@ -158,10 +157,9 @@ def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def as_stored(values: Array, strides: Sequence[int] | None) -> Array:
-    """Return the values as they are read back after being written with these strides.
+    """Return the values as read back after they were written with these strides.
 
-    If elements share an offset, for example by a stride of 0, all of them get the value of the last
-    one in row-major order.
+    Elements that share an offset all get the value of the last of them in row-major order.
     """
     if strides is None or not overlaps(values.shape, strides):
         return values

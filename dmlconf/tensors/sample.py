@@ -1,6 +1,6 @@
-"""Samples of large arrays: a digest of all elements, and a few elements that a seed chooses.
+"""Samples of large arrays: a digest of all elements, and some elements that a seed chooses.
 
-Recordings keep these instead of large outputs.
+Recordings keep samples of large outputs.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ class Sample:
     """The digest of an array and some of its elements.
 
     Attributes:
-        dtype, shape: those of the whole array.
-        digest: SHA-256 of all elements, in hexadecimal, from `elements_digest`.
-        indices: the indices of `values` among all elements in row-major order, INT64, ascending.
+        dtype: of the whole array.
+        shape: of the whole array.
+        digest: what `elements_digest` returns.
+        indices: the indices of `values` in row-major order, INT64, ascending.
         values: the chosen elements, flat.
     """
 
@@ -49,7 +50,7 @@ class Sample:
 
 
 def sample_of(array: Array, seed: str, count: int) -> Sample:
-    """Return the sample of an array, with `count` elements that `sample_indices` chooses.
+    """Return a sample of `count` elements that `sample_indices` chooses.
 
     Raises:
         ValueError: `count` is less than 2 or more than `array.size`.
@@ -60,7 +61,7 @@ def sample_of(array: Array, seed: str, count: int) -> Sample:
 
 
 def require_sample(size: int, count: int) -> None:
-    """Raise a ValueError if no sample of `count` elements can be taken from an array of `size`."""
+    """Raise a ValueError unless `count` is from 2 to `size`."""
     if not 2 <= count <= size:
         raise ValueError(f"no sample of {count} elements can be taken from {size}")
 
@@ -68,13 +69,13 @@ def require_sample(size: int, count: int) -> None:
 def sample_indices(size: int, seed: str, count: int) -> Array:
     """Return `count` distinct indices, INT64, ascending: the first, the last, and others.
 
-    The text `seed` chooses the others, the same on every platform and with every version of NumPy.
+    `seed` chooses the others, the same on every platform and with every version of NumPy.
 
     Raises:
         ValueError: `count` is less than 2 or more than `size`.
     """
     require_sample(size, count)
-    indices = {0: None, size - 1: None}  # A dictionary, because it keeps their order.
+    indices = {0: None, size - 1: None}  # A dictionary keeps their order.
     for blocks in _blocks(seed, -(-count // _NUMBERS)):
         indices.update(dict.fromkeys((blocks % np.uint64(size)).tolist()))
         if len(indices) >= count:
@@ -92,8 +93,7 @@ def _blocks(seed: str, count: int) -> Iterator[Array]:
 def elements_digest(array: Array) -> str:
     """Return the SHA-256 of all elements, in hexadecimal, the same on all processors.
 
-    The bits of a NaN do not count: an invalid operation gives one with the sign bit on x86, and
-    one without it on ARM.
+    The bits of NaNs do not count: those of invalid operations have the sign bit on x86, not on ARM.
     """
     return sha256(little_endian(with_one_nan(array))).hexdigest()
 
@@ -101,14 +101,14 @@ def elements_digest(array: Array) -> str:
 def has_digest(array: Array, digest: str) -> bool:
     """Return whether a digest is that of these elements.
 
-    A digest in which the bits of NaNs count is accepted too: older versions of dmlconf wrote those.
+    Digests of older versions of dmlconf, in which the bits of NaNs count, are accepted.
     """
     known = elements_digest(array)
     return digest == known or digest == sha256(little_endian(array)).hexdigest()
 
 
 def with_one_nan(array: Array) -> Array:
-    """Return the array with the bits of NumPy's own NaN, 0x7FC00000 in FLOAT32, for every NaN."""
+    """Return the array with NumPy's own NaN, 0x7FC00000 in FLOAT32, in place of every NaN."""
     if array.dtype.kind != "f":
         return array
     undefined = np.isnan(array)

@@ -15,14 +15,13 @@ _FORMATS: Final = {DataType.FLOAT64: "<d", DataType.FLOAT32: "<f", DataType.FLOA
 def scalar_bytes(value: float, type_name: str | int) -> bytes:
     """Return the 8 bytes of a union that holds the value in a data type, padded with zeros.
 
-    If `type_name` is not the name of a data type, but UNKNOWN or a number, all bytes are zero. For
-    an integer type the value's fraction is dropped, and so are bits beyond the type's bytes: 300 in
-    UINT8 gives 44.
+    If `type_name` is no data type, but UNKNOWN or a number, all bytes are zero. Integer types drop
+    the value's fraction, and bits beyond the type's bytes: 300 in UINT8 gives 44.
 
     Raises:
-        OverflowError: the value is finite and beyond a floating-point type, or infinite for an
-            integer type.
-        ValueError: the value is NaN, and the data type an integer type.
+        OverflowError: the value is finite and beyond a floating-point type, or infinite and the
+            data type an integer type.
+        ValueError: the value is NaN and the data type an integer type.
     """
     if type_name not in tuple(DataType):
         return bytes(8)
@@ -31,15 +30,15 @@ def scalar_bytes(value: float, type_name: str | int) -> bytes:
         content = struct.pack(_FORMATS[data_type], float(value))
     else:
         width = max(1, data_type.bits // 8)
-        # A negative number in an unsigned type is its two's complement, as C converts it.
+        # Negative numbers become their two's complement, as in C.
         content = (int(value) & (1 << 8 * width) - 1).to_bytes(width, "little")
     return content.ljust(8, b"\0")
 
 
 def scalar_value(content: bytes, data_type: DataType) -> float:
-    """Return the number of a data type at the beginning of a union, for integer types an int.
+    """Return the number at the beginning of a union, for integer types an int.
 
-    For a 4-bit type, the whole first byte is the number.
+    Numbers of 4-bit types take the whole first byte.
     """
     if data_type in _FORMATS:
         (number,) = struct.unpack_from(_FORMATS[data_type], content)

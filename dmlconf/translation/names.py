@@ -1,4 +1,4 @@
-"""Find operators by name: the catalogue's, also shortened, ONNX's, WebNN's and DirectML.h's."""
+"""Find operators by their names in the catalogue, DirectML.h, ONNX and WebNN."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def named_operators(name: str) -> tuple[str, ...]:
     """Return the operators that a name stands for, in alphabetical order.
 
     A name or alias of the catalogue, such as `GEMM`, `DML_OPERATOR_GEMM`, `DML_GEMM_OPERATOR_DESC`
-    or `GRAPHS`, stands for that operator alone. Other names are those without `ELEMENT_WISE_` or
-    `ACTIVATION_` (`RELU`), and those of ONNX or WebNN (`Conv`, `conv2d`). Capitals do not matter.
+    or `GRAPHS`, stands for that operator alone. Names may lack a prefix of `PREFIXES` (`RELU`), or
+    be those of ONNX or WebNN (`Conv`, `conv2d`). Capitals do not matter.
 
     Raises:
         UnknownOperatorError: no operator has this name.
@@ -66,11 +66,11 @@ def named_operators(name: str) -> tuple[str, ...]:
 
 
 def one_operator(name: str) -> str:
-    """Return the operator that a name stands for; `named_operators` says which names there are.
+    """Return the only operator that a name stands for, as `named_operators` reads it.
 
     Raises:
         UnknownOperatorError: no operator has this name.
-        AmbiguousOperatorError: several operators have it.
+        AmbiguousOperatorError: several operators have this name.
     """
     operators = named_operators(name)
     if len(operators) > 1:

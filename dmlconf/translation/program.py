@@ -11,7 +11,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["BOOL", "NotExpressibleError", "Program", "Step", "TensorType", "together"]
 
 BOOL = "BOOL"
-"""The data type of truth values, which ONNX has and DirectML lacks."""
+"""The data type of truth values, which DirectML lacks."""
 
 
 class NotExpressibleError(Exception):
@@ -31,11 +31,10 @@ class Step:
     """One operator of the target.
 
     Attributes:
-        operation: its name in the target's specification, such as `Conv`.
-        inputs: names of tensors; an empty one is an optional input that is absent.
-        attributes: the attributes, by name: numbers, text, sequences of these, or `DataType` and
-            `BOOL` for types.
-        operands: for WebNN, the optional inputs by name; for ONNX empty, as `inputs` has all.
+        operation: the operator's name in the target's specification, such as `Conv`.
+        inputs: names of tensors; an absent optional input has an empty name.
+        attributes: numbers, text, sequences of these, or `DataType` and `BOOL`, by name.
+        operands: the optional inputs by name for WebNN; empty for ONNX.
     """
 
     operation: str
@@ -51,9 +50,9 @@ class Program:
 
     Attributes:
         inputs: the case's inputs that steps may read, by name.
-        constants: data that belongs to the program itself, by name.
-        steps: the steps; each comes after those whose outputs it reads.
-        owned: the inputs that never change: those with DML_TENSOR_FLAG_OWNED_BY_DML.
+        constants: tensors of the program itself, by name.
+        steps: each comes after the steps whose outputs it reads.
+        owned: the inputs with DML_TENSOR_FLAG_OWNED_BY_DML, which never change.
     """
 
     inputs: Mapping[str, TensorType]
@@ -99,7 +98,7 @@ class Program:
 
 
 def together(programs: Iterable[Program]) -> Program:
-    """Return one program with the steps of all; no tensor's name may be in two of them."""
+    """Return one program with the steps of all; no two may have a tensor of the same name."""
     every = list(programs)
     return Program(
         inputs={name: each for one in every for name, each in one.inputs.items()},

@@ -22,7 +22,7 @@ _ONNX: Final = {
     "ACTIVATION_ELU": ("Elu", ("Alpha",)),
     "ACTIVATION_SOFTSIGN": ("Softsign", ()),
 }
-"""ONNX's names of activations, with the fields that ONNX takes; for Softplus, see `_onnx`."""
+"""ONNX's names of activations but Softplus, with the fields that ONNX takes."""
 
 _WEBNN: Final = {
     "ACTIVATION_RELU": "relu",
@@ -75,7 +75,7 @@ RECURRENT_VALUES: Final[Mapping[str, Callable[[Namespace], Any]]] = {
     "recurrent_betas": _betas,
     "webnn_activations": _webnn,
 }
-"""Functions that formulas may call for an attribute, by name; they compute it from the desc.
+"""Functions that compute an attribute from the desc, by their names in formulas.
 
 They raise `NotExpressibleError` if the target lacks an activation or, for WebNN, if the activations
 of the two directions differ."""

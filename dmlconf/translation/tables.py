@@ -1,7 +1,4 @@
-"""Read the tables of translation, `schemas/translation/TARGET.yaml`.
-
-For each operator they have the formulas that express it in a target, or why none do.
-"""
+"""Read the tables of translation, `schemas/translation/TARGET.yaml`."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from dmlconf.resources import schemas_directory
 __all__ = ["TARGETS", "Entry", "Form", "Function", "Table", "table"]
 
 TARGETS: Final = ("onnx", "webnn")
-"""The targets that have a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +24,9 @@ class Form:
     Attributes:
         when: the condition that a desc must meet; None if every desc does.
         statements: the formulas, each an assignment; empty if such a desc cannot be expressed.
-        declined: why it cannot be expressed; empty if there are formulas.
-        wide: whether the target computes FLOAT16 tensors in FLOAT32, since its several operators
-            would round several times where DirectML rounds once. A ScaleBias makes any form wide.
+        declined: why such a desc cannot be expressed; empty if there are formulas.
+        wide: whether the target computes FLOAT16 tensors in FLOAT32, since several operators would
+            round several times where DirectML rounds once. A ScaleBias makes any form wide.
     """
 
     when: Expression | None
@@ -45,9 +41,9 @@ class Entry:
 
     Attributes:
         names: the target's names that stand for the operator: `-o Conv` selects CONVOLUTION.
-        forms: the forms, in order; the first whose condition holds is taken.
+        forms: the first whose condition holds is taken.
         like: the more general operator that is translated instead, with the fields that the
-            catalogue has under `specialises`; `forms` is then not used. Empty if there is none.
+            catalogue has under `specialises`. If it is empty, `forms` is used.
     """
 
     operator: str
@@ -61,7 +57,7 @@ class Function:
     """A formula that several operators share, such as `scaled_as(x, TYPE)`.
 
     Attributes:
-        parameters: their names; those in capitals stand for values, the others for tensors.
+        parameters: names in capitals stand for values, others for tensors.
     """
 
     parameters: tuple[str, ...]
@@ -75,8 +71,8 @@ class Table:
     Attributes:
         title: the target's name in messages, such as `WebNN`.
         specification: the address of the target's specification.
-        domains: the domain, such as `com.microsoft`, of each ONNX operator that is not in the
-            default operator set.
+        domains: the domain, such as `com.microsoft`, of each operator outside ONNX's default
+            operator set.
     """
 
     target: str
@@ -107,7 +103,7 @@ def table(target: str) -> Table:
     """Return the table of a target.
 
     Raises:
-        InvalidFilesError: its file cannot be read.
+        InvalidFilesError: the table's file cannot be read.
         ValueError: a formula is not an assignment, or a condition is not an expression.
         SyntaxError: formulas cannot be parsed.
     """

@@ -1,9 +1,8 @@
 """Translate a case to a program of a target, by evaluating the formulas of the target's table.
 
-A call of one of the target's operators becomes a step: `OutputTensor = Relu(InputTensor)`. Formulas
-that several operators share are in the table too. Other functions that give a tensor, such as
-`to(x, 'BOOL')`, are in `_MAKERS`. Functions that give an attribute are in `values` or, like `len`,
-in `expressions`.
+A call of one of the target's operators becomes a step: `OutputTensor = Relu(InputTensor)`. Other
+functions that give a tensor are in the table or in `_MAKERS`. Functions that give an attribute are
+in `values` or `expressions`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from dmlconf.translation.values import VALUES, bound_as_taken
 __all__ = ["translated"]
 
 ABSENT: Final = ""
-"""The name of an optional tensor that is absent."""
+"""The name of an absent optional tensor."""
 
 _FOUR_BITS: Final = 4
 
@@ -40,8 +39,8 @@ def translated(case: Case, target: str) -> Program:
     """Return a case as a program of a target.
 
     Raises:
-        NotExpressibleError: the target has no counterpart of the case, or the case has a tensor of
-            4-bit elements.
+        NotExpressibleError: the target has no counterpart of the case, or a tensor has 4-bit
+            elements.
         ExpressionError: a condition or formula of the table cannot be evaluated.
     """
     if isinstance(case.expectation, ExpectedRejection):
@@ -80,7 +79,7 @@ def _decline_four_bits(tensor: TensorDesc) -> None:
 
 
 def _add_graph(builder: _Builder, case: Case) -> None:
-    """Add the nodes of a graph, with steps where a consumer reads another layout."""
+    """Add the nodes of a graph, and steps where a node reads a tensor in another layout."""
     graph = case.graph
     sources, nodes = graph.sources(), graph.by_name
     for node in graph.in_order():
@@ -109,7 +108,7 @@ def _add_graph(builder: _Builder, case: Case) -> None:
 
 
 class _Builder:
-    """Builds a program: collects its steps and constants."""
+    """Collects the steps and constants of a program."""
 
     def __init__(self, target: Table) -> None:
         self.table = target
@@ -140,7 +139,7 @@ class _Builder:
         self.steps.append(made)
 
     def reshaped(self, name: str, sizes: tuple[int, ...]) -> str:
-        """Add a step that gives a tensor other sizes, and return the name of the result."""
+        """Add a step that reshapes a tensor, and return the name of the result."""
         result = self.fresh()
         if self.table.target == "onnx":
             self.step("Reshape", [name, self.constant(np.array(sizes, np.int64))], [result])
@@ -181,7 +180,7 @@ class _Builder:
         """Add the steps of an operator.
 
         Args:
-            slots: for each tensor of the operator, its name in the program.
+            slots: the names of the operator's tensors in the program.
 
         Raises:
             NotExpressibleError: the target has no counterpart of the desc.
@@ -211,7 +210,7 @@ class _Builder:
             scope.assign(statement)
 
     def _add_wide(self, operator: str, desc: Desc, slots: Mapping[str, str]) -> None:
-        """Add the steps of an operator with FLOAT32 instead of FLOAT16, and casts around them."""
+        """Add the steps of an operator in FLOAT32 instead of FLOAT16, and casts around them."""
         wide = {name: _widened(value) for name, value in desc.items()}
         inner = dict(slots)
         outputs = {}
@@ -259,7 +258,7 @@ def _expression(text: str) -> Expression:
 
 
 class _Scope:
-    """Evaluates the formulas of one operator with the values of one desc."""
+    """Evaluates the formulas of an operator for one desc."""
 
     def __init__(
         self, builder: _Builder, operator: str, names: Namespace, slots: Mapping[str, str]
@@ -299,7 +298,7 @@ class _Scope:
         return isinstance(target, ast.Name) and target.id in self._fields
 
     def _targets(self, target: ast.expr) -> list[str]:
-        """Return the names of the tensors that a name to the left of `=` stands for."""
+        """Return the names of the tensors that a name on the left of `=` stands for."""
         assert isinstance(target, ast.Name)
         field = self._fields.get(target.id)
         if field is None:
@@ -333,7 +332,7 @@ class _Scope:
         self._builder.step(call.func.id, inputs, outputs, attributes, operands)
 
     def _names_tensor(self, node: ast.expr) -> bool:
-        """Return whether the value of a keyword argument is a tensor, and not an attribute."""
+        """Return whether a keyword argument is a tensor, and not an attribute."""
         if isinstance(node, ast.Name):
             known = node.id in self._tensors
             field = self._fields.get(node.id)
@@ -348,7 +347,7 @@ class _Scope:
         )
 
     def _several(self, node: ast.expr) -> list[str]:
-        """Return the names of an argument's tensors: several if it is a field with an array."""
+        """Return the names of an argument's tensors; a field with an array has several."""
         if isinstance(node, ast.Name) and node.id not in self._tensors:
             several = [name for name in self._tensors if name.startswith(f"{node.id}[")]
             if several:
@@ -356,7 +355,7 @@ class _Scope:
         return [self._tensor(node)]
 
     def _tensor(self, node: ast.expr) -> str:
-        """Add the steps of a formula; return the name of the tensor that it gives, or `ABSENT`."""
+        """Add the steps of a formula; return the name of its tensor, or `ABSENT`."""
         if isinstance(node, ast.IfExp):
             return self._tensor(node.body if self._value(node.test) else node.orelse)
         if isinstance(node, ast.Constant) and node.value is None:
@@ -404,7 +403,7 @@ class _Scope:
             raise ExpressionError(f"{self._operator}: {error}") from error
 
     def int64(self, node: ast.Call) -> str:
-        """`int64(Axes)`: an INT64 constant, with one dimension if the value is a list."""
+        """`int64(Axes)`: an INT64 constant, with one dimension for a list."""
         return self._builder.constant(np.array(self._value(node.args[0]), np.int64))
 
     def scalar(self, node: ast.Call) -> str:
@@ -413,12 +412,12 @@ class _Scope:
         return self._builder.constant(_number(value, data_type))
 
     def bound(self, node: ast.Call) -> str:
-        """`bound(Max)`: a constant without dimensions, as DirectML takes a bound."""
+        """`bound(Max)`: `bound_as_taken` as a constant."""
         number = bound_as_taken(self._names, self._value(node.args[0]))
         return self._builder.constant(number)
 
     def wrapped(self, node: ast.Call) -> str:
-        """`wrapped(ValueDelta, 'UINT8')`: as `scalar`, but an integer keeps only its low bits."""
+        """`wrapped(ValueDelta, 'UINT8')`: as `scalar`, but integers keep only their low bits."""
         value, data_type = (self._value(each) for each in node.args)
         kind = DataType(data_type)
         if not kind.is_float:
@@ -433,7 +432,7 @@ class _Scope:
         raise NotExpressibleError(f"{self._operator}: {self._value(node.args[0])}")
 
     def array(self, node: ast.Call) -> str:
-        """`constant(Scales, 'FLOAT32')`: a constant with one dimension, of a list of values."""
+        """`constant(Scales, 'FLOAT32')`: a constant with one dimension."""
         values, data_type = (self._value(each) for each in node.args)
         return self._builder.constant(np.array(values, DataType(data_type).dtype))
 
@@ -479,7 +478,7 @@ _MAKERS: Final[Mapping[str, Callable[[_Scope, ast.Call], str]]] = {
     "to": _Scope.cast,
     "fused": _Scope.fused,
 }
-"""Functions that formulas may call, each of which returns a tensor's name or declines the case."""
+"""Functions that formulas may call, which return a tensor's name or decline the case."""
 
 
 def _is_cast(call: ast.Call) -> bool:

@@ -1,7 +1,4 @@
-"""Functions that the tables' formulas call to compute an attribute from the desc.
-
-Those for recurrent operators are in `recurrent`. Functions that give a tensor are in `translate`.
-"""
+"""Functions that the tables' formulas call to compute an attribute from the desc."""
 
 from __future__ import annotations
 
@@ -22,11 +19,9 @@ __all__ = ["VALUES", "bound_as_taken"]
 def bound_as_taken(names: Namespace, value: float) -> Array:
     """Return a bound in a tensor's data type, without dimensions, as DirectML takes it.
 
-    With a MinMaxDataType of FLOAT16, 2.7 becomes 2.69921875 for a FLOAT32 tensor.
-
     Args:
         names: the fields of a desc with a Min, such as that of ELEMENT_WISE_CLIP1.
-        value: its Min or Max.
+        value: the desc's Min or Max.
     """
     tensor = names["InputTensor"]
     if "MinMaxDataType" in names:
@@ -44,7 +39,7 @@ def _bound_value(names: Namespace, value: float) -> int | float:
 
 
 def _padding_value(names: Namespace) -> int | float:
-    """`padding_value()`: PaddingValue as DirectML takes it: 44 for 300 as UINT8."""
+    """`padding_value()`: PaddingValue as DirectML takes it, such as 44 for 300 in UINT8."""
     dtype = names["InputTensor"].DataType.dtype
     number: int | float = converted(
         names["PaddingValue"], names.get("PaddingValueDataType", "FLOAT32"), dtype
@@ -57,4 +52,4 @@ VALUES: Final[Mapping[str, Callable[..., Any]]] = {
     "bound_value": _bound_value,
     "padding_value": _padding_value,
 }
-"""The functions by name; each takes the desc's fields, and then the arguments of the call."""
+"""The functions by name; they take the desc's fields, then the arguments of the call."""

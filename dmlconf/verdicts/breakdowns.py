@@ -16,8 +16,6 @@ __all__ = ["UnexplainedBreakdown", "unexplained_breakdowns"]
 class UnexplainedBreakdown:
     """A breakdown of a worker process that is blamed on no case.
 
-    A state that earlier cases of the process left may have caused it.
-
     Attributes:
         kind: how the process broke down.
         process: the number of the process, from 1.
@@ -39,8 +37,8 @@ def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreak
 
     The suspects of a breakdown are the cases that had no outcome yet. A breakdown is left out if a
     suspect was blamed for any breakdown. Of the others, a breakdown is left out if a suspect is
-    also a suspect of one with fewer suspects. A hang with several suspects is left out: they may
-    have exceeded the time limit only together.
+    also a suspect of one with fewer suspects. A hang with several suspects is left out, too, since
+    they may exceed the time limit only together.
     """
     met: dict[tuple[str | None, int], list[tuple[LostProcess, str]]] = {}
     blamed: set[str] = set()

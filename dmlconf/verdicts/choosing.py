@@ -1,4 +1,4 @@
-"""Choose and count verdicts. Of very large logs (`LazyVerdicts`), only chosen ones are made."""
+"""Choose and count verdicts; verdicts of very large logs (`LazyVerdicts`) are made when chosen."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def where(
     """Return the verdicts with a wanted part, in their order.
 
     Args:
-        wanted: whether a part is wanted. It must not read what differs from case to case:
-            identifier, facts, figures, output digests, seconds and sequence.
+        wanted: returns whether a part is wanted. It must not read the identifier, facts, figures,
+            output digests, seconds and sequence, which differ from case to case.
     """
     if isinstance(verdicts, LazyVerdicts):
         return verdicts.where(part, wanted)

@@ -1,4 +1,4 @@
-"""The figures that a verdict keeps of each output that was compared."""
+"""The figures that a verdict has of each compared output."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ErrorMap:
     Attributes:
         rows: a text for each row of cells, with a digit for each cell. 0 stands for equal bits or
             two NaN. 1 stands for an error below 1e-8 times the size of the largest finite expected
-            number, and each further digit for ten times more; 9 for 0.1 times or more, and for an
-            error that is not finite. If that size is 0, it counts as 1.
-        axes: how many of the output's first axes the rows run over; the columns run over the rest.
+            number (1e-8 if that is 0), and each further digit for ten times more. 9 stands for any
+            larger error.
+        axes: how many of the output's first axes the rows run over; columns run over the others.
     """
 
     rows: tuple[str, ...]
@@ -32,7 +32,7 @@ class ErrorMap:
 class Figures(Positional):
     """The results of comparing an output, as `schemas/run-log.schema.json` describes them.
 
-    Logs of older versions have None for `margin`, `source`, `expectation`, `open` and `loose`.
+    In old logs, `margin`, `source`, `expectation`, `open` and `loose` are None.
 
     Attributes:
         differing: how many elements are outside the rule.
@@ -40,22 +40,22 @@ class Figures(Positional):
             number.
         rule: the kind of rule, such as `ulp`.
         limit: as in `PrecisionRule`.
-        margin: the share of the limit that is used by the worst element or, if that is more, by the
-            mean of squared errors, to 4 digits; at least 1 outside the rule.
+        margin: the share of the limit that the worst element uses or, if that is more, the mean of
+            squared errors, to 4 digits; at least 1 outside the rule.
         source: where the rule comes from.
-        open: for how many elements any value is right.
-        loose: how many elements have a room of more than a tenth of the largest finite magnitude.
+        open: how many elements are open.
+        loose: how many elements are loose.
         typical: the largest share of the limit that measured devices use.
         typical_margin: the share of the limit that the worst element uses, divided by `typical`.
-        products: for `accumulate`, how many terms are added up for each element.
+        products: how many terms the rule `accumulate` adds up for each element.
         sample: how many elements a recording has, if it does not have all.
-        histogram: numbers of elements by their distance in ULP, as in `Comparison`, with text as
-            keys. `{"0": 98, "4": 2}`: 98 elements are equal, and 2 are off by 4 to 7 ULP. `NaN` is
-            the key of a NaN against a number.
-        same_bits: for a relation, how many elements have the same bits in both forms of the graph.
-        unfused_same_bits: for a graph, how many elements have the same bits in the unfused run.
-        by_nodes: for a graph, how many elements are outside the rules, but count as right since
-            each node is right for the inputs that it got.
+        histogram: numbers of elements by their least distance in ULP, as text: `{"0": 98, "4": 2}`
+            stands for 98 equal elements, and 2 that are off by 4 to 7 ULP. `NaN` stands for a NaN
+            against a number.
+        same_bits: how many elements have the same bits in both graphs of a relation.
+        unfused_same_bits: how many elements of a graph have the same bits in the unfused run.
+        by_nodes: how many elements of a graph are outside the rules, but count as right since each
+            node is right for the inputs that it got.
     """
 
     elements: int

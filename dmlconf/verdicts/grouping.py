@@ -11,7 +11,7 @@ __all__ = ["verdicts_by_operator"]
 
 
 def verdicts_by_operator(verdicts: Iterable[Verdict]) -> Mapping[str, Sequence[Verdict]]:
-    """Return the verdicts on the cases of each operator, by its name, in the order given."""
+    """Return the verdicts on the cases of each operator, in the given order."""
     if isinstance(verdicts, LazyVerdicts):
         return verdicts.by_operator()
     grouped: dict[str, list[Verdict]] = {}

@@ -1,9 +1,8 @@
 """Turn dataclasses into JSON objects (records) and back, for the run log and the JSON report.
 
 A field with its default value is written only if it is marked `ALWAYS`. A class may state the order
-of the fields in `RECORD_ORDER`. JSON lacks infinities and NaN: fields of the type `float` and those
-annotated with `NUMBERS` have them as text, `"worst_ulp": "inf"`. Reading ignores fields that the
-class does not have.
+of the fields in `RECORD_ORDER`. Infinities and NaN, which JSON lacks, are text in fields of the type
+`float` and those annotated with `NUMBERS`. Reading ignores fields that the class lacks.
 """
 
 from __future__ import annotations
@@ -23,20 +22,17 @@ ALWAYS: Final[Mapping[str, bool]] = {"always": True}
 """Metadata of a field that is written even if it has its default."""
 
 PART: Final[Mapping[str, bool]] = {"part": True}
-"""Metadata of a field that holds a dataclass, and is written as the dataclass's fields."""
+"""Metadata of a field that is written as the fields of the dataclass that it holds."""
 
 NUMBERS: Final = "numbers"
-"""An annotation of values in which text such as `inf` is a number."""
+"""An annotation of values in which `inf`, `-inf` and `nan` are numbers."""
 
 _Value = TypeVar("_Value")
 _Convert = Callable[[Any], Any]
 
 
 class Positional:
-    """The base of dataclasses that are pickled as a call of the class with all values.
-
-    The default way to pickle dataclasses with slots is too slow for thousands of verdicts.
-    """
+    """The base of dataclasses that are pickled as a call of the class, which is faster."""
 
     __slots__ = ()
 
@@ -51,7 +47,7 @@ def _all_values(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Rounded:
-    """An annotation of a number that is written with at most `digits` digits after the point."""
+    """An annotation of numbers that are written with at most `digits` decimals."""
 
     digits: int
 
@@ -62,7 +58,7 @@ class Rounded:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """How a field is written and read; `write` or `read` is None if the value stays as it is."""
+    """How a field is written and read; a `write` or `read` of None leaves the value."""
 
     name: str
     write: _Convert | None
@@ -71,11 +67,11 @@ class _Field:
     """The value that is not written; `MISSING` if every value is written."""
 
     part: type[Any] | None = None
-    """The dataclass of a field that is marked `PART`; else None."""
+    """The dataclass of a field that is marked `PART`."""
 
 
 def record_of(value: Any) -> dict[str, Any]:
-    """Return a dataclass as values of JSON."""
+    """Return a dataclass as JSON values."""
     record: dict[str, Any] = {}
     for part, each in _leaves(type(value)):  # type: ignore[arg-type]  # A class is hashable.
         content = getattr(getattr(value, part) if part else value, each.name)
@@ -85,9 +81,12 @@ def record_of(value: Any) -> dict[str, Any]:
 
 
 def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _Value:
-    """Return the dataclass that `record_of` wrote; `values` are fields that the record lacks.
+    """Return the dataclass that `record_of` wrote.
 
     Types of values are not checked: a value of another JSON type may raise any error, or none.
+
+    Args:
+        values: fields that the record lacks.
 
     Raises:
         TypeError: a field without a default is missing.
@@ -104,10 +103,7 @@ def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _V
 
 @cache
 def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
-    """Return each field of a record in order, with the name of the `PART` that holds it.
-
-    The name is empty for a field outside of parts.
-    """
+    """Return the name of the part that holds it, or "", and each field, in order."""
     leaves: list[tuple[str, _Field]] = []
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is None:
@@ -139,7 +135,7 @@ def _fields(kind: type[Any]) -> tuple[_Field, ...]:
 
 
 def _conversions(hint: Any) -> tuple[_Convert | None, _Convert | None]:
-    """Return the functions that write and read a type; each is None if values stay as they are."""
+    """Return the functions that write and read a type; None leaves values."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         mark = hint.__metadata__[0]

@@ -1,4 +1,4 @@
-"""Fill the lists of statuses in the JSON Schemas of logs and reports from `Status`."""
+"""Fill the lists of statuses in the JSON Schemas of logs and reports."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ __all__ = ["with_statuses"]
 def with_statuses(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a schema of run logs or of reports with the statuses of `Status`.
 
-    The summary of a report then requires each status. The files under `schemas/` have the same
-    lists for other programs.
+    The summary of a report then requires each status.
     """
     filled = deepcopy(dict(schema))
     names = [str(status) for status in Status]

@@ -1,4 +1,4 @@
-"""Choose the verdict on the simplest case, for reports that name one of several failures."""
+"""Choose the verdict on the simplest case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FOR_COMBINATIONS: Final = frozenset({"combinations", "triples"})
 """Tags of cases for pairs and triples of values."""
 
 _FEW_ELEMENTS: Final = 1000
-"""A person can look at all elements of a case that has at most this many."""
+"""A case with more elements has too many to look at."""
 
 
 def simplest(verdicts: Iterable[Verdict]) -> Verdict:
@@ -33,7 +33,7 @@ def simplest(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def simplest_first(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Return verdicts with the simplest case's first, and the others in the order given."""
+    """Return the verdicts with the simplest case's first, and the others in the given order."""
     ordered = list(verdicts)
     if ordered:
         ordered.insert(0, ordered.pop(ordered.index(simplest(ordered))))

@@ -16,17 +16,16 @@ class StatusTraits:
         meaning: when a case has the status, in the words of the documentation.
         fails_run: whether one such verdict makes the run fail.
         judged: whether such a verdict says that the backend was right or wrong.
-        gravity: the severity. If a case's variants have several statuses, the highest gravity
-            counts.
+        gravity: of the statuses of a case's variants, the one of the highest gravity counts.
         junit: the element of JUnit XML; None for a test that passed.
-        junit_of_run: of `not run`, the element of JUnit XML for a run that ended before it reached
-            some cases; None for other statuses.
         style: the style in the terminal, for Rich.
         colors: the colors on light and on dark pages.
         checked: whether the case was found right, or its failure is waived. A run in which no case
             is checked or fails proves nothing.
         excusable: whether a known fault or a waiver may excuse the failure.
-        fails_on_demand: whether `--fail-on` may name the status, so that it fails the run.
+        fails_on_demand: whether `--fail-on` may name the status.
+        junit_of_run: the element of JUnit XML for a run that ended before it reached some cases;
+            None unless the status is `not run`.
         always_shown: whether tables have a column for the status even if no case has it.
     """
 
@@ -47,13 +46,13 @@ class StatusTraits:
 class Status(StrEnum):
     """The judgement on one case.
 
-    A new status also needs an entry in the lists in `schemas/`, and the code that gives it.
+    A new status also needs an entry in the lists in `schemas/`.
     """
 
     traits: StatusTraits
 
     def __new__(cls, name: str, traits: StatusTraits | None = None) -> Status:
-        """Make a member; `Status("passed")` looks one up, and needs no traits."""
+        """Make a member; `Status("passed")` only looks one up."""
         assert traits is not None
         member = str.__new__(cls, name)
         member._value_ = name
@@ -189,5 +188,5 @@ class Status(StrEnum):
 
     @property
     def css_class(self) -> str:
-        """The status as a class of a page's elements."""
+        """The CSS class of the status on pages."""
         return self.value.replace(" ", "-")

@@ -28,7 +28,7 @@ __all__ = [
 
 
 class ReasonKind(StrEnum):
-    """Why a verdict is not `passed`; logs and reports have the texts, which must not change."""
+    """Why a verdict is not `passed`. Logs have the texts, which must not change."""
 
     WRONG_VALUES = "wrong values"
     WRONG_SIZES = "wrong sizes"
@@ -78,7 +78,7 @@ class ReasonKind(StrEnum):
 OF_VALUES: Final = frozenset(
     {ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED}
 )
-"""Reasons for wrong values, or for values that look as if the operator had not run."""
+"""Reasons that say that values are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class Reason:
 
     Attributes:
         message: the particulars, one sentence.
-        differences: the first elements that differ; each has at least `tensor`, `coordinates` and
+        differences: the first elements that differ, each at least with `tensor`, `coordinates` and
             `expected`.
-        diagnostics: of a breakdown, the standard error of the backend's process, a traceback or
-            debug messages; of an error of dmlconf, the traceback; otherwise empty.
+        diagnostics: the standard error of the backend's process, a traceback or debug messages for
+            a breakdown; the traceback for an error of dmlconf; otherwise empty.
     """
 
     kind: ReasonKind
@@ -107,8 +107,8 @@ class VariantResult:
 
     Attributes:
         message: the particulars of the reason.
-        differing_bits: by output, how many elements have other bits than in the first variant with
-            outputs. Outputs with equal bits, other sizes or another data type are left out.
+        differing_bits: how many elements of each output have other bits than in the first variant
+            with outputs. Outputs with equal bits, other sizes or another data type are left out.
         dispatch_seconds: how long each dispatch took by the device's clock.
     """
 
@@ -121,10 +121,10 @@ class VariantResult:
 
 
 def failing_variants(variants: Mapping[str, VariantResult]) -> str:
-    """Return which variants fail, as a text; empty if none or all fail.
+    """Return which variants fail, as text; empty if none or all fail.
 
-    If all failing variants share options that no other variant has together, the text is these
-    options, such as `metacommands=on`. Otherwise it lists the labels of the failing variants.
+    The text is the options that all failing variants share, such as `metacommands=on`, if no other
+    variant has them all. Otherwise it is the labels of the failing variants.
     """
     failing = [label for label, result in variants.items() if result.status.fails_run]
     if not failing or len(failing) == len(variants):
@@ -144,12 +144,10 @@ class Identity(Positional):
         origin: where the case says that its expectation comes from, or None.
         files: SHA-256 in hexadecimal of the case's data files, by name.
         example: the number or name of the documentation's example that the case is, or None.
-        facts: the facts of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; empty
-            if the run did not reach the case.
-        feature_level: the lowest feature level that supports all parts of the desc, such as `5_0`;
-            None if the run did not reach the case.
-        disputes: `reference` if the case says that its expectation is right where the reference
-            contradicts it; otherwise None.
+        facts: what `dmlconf.cases.facts.facts_of` returns; empty if the run did not reach the case.
+        feature_level: the lowest feature level that supports the desc, such as `5_0`; None if the
+            run did not reach the case.
+        disputes: `reference` if the case says that the reference is wrong; otherwise None.
     """
 
     case: str
@@ -169,14 +167,14 @@ class Judgement(Positional):
     """The status of a case, with reasons and figures.
 
     Attributes:
-        unchecked_outputs: if some outputs were compared, those that were not, since they have no
-            independent expectation.
+        unchecked_outputs: if some outputs were compared, the others, which have no independent
+            expectation.
         circumstance: the circumstance that failed after a plain run that passed; None if none
             failed.
         circumstances: the result under each circumstance up to the first that fails: a status, or
             `not applicable`.
-        variants: the result in each variant of the backend, by label; empty if there is only one.
-        attempts: the status of each run of a case that failed and was run again; empty otherwise.
+        variants: the result in each variant, by label; empty if there is only one.
+        attempts: the status of each run of a case that failed and was run again; otherwise empty.
     """
 
     status: Status
@@ -199,7 +197,7 @@ class LostProcess:
         process: the number of the process, from 1.
         sequence: the number of the case among the cases of the process, from 1.
         together: how many cases of the process had no outcome yet; each may be the cause.
-        blamed: whether the case got the blame; if not, it ran again.
+        blamed: whether the case was blamed; if not, it ran again.
     """
 
     kind: ReasonKind
@@ -214,14 +212,12 @@ class LostProcess:
 class Execution(Positional):
     """How and where a case ran.
 
-    Verdicts are equal even if `process`, `sequence` and `lost_processes` differ.
+    `process`, `sequence` and `lost_processes` do not count in comparisons.
 
     Attributes:
-        dispatch_seconds: how long each dispatch took by the device's clock; empty without such a
-            clock.
-        output_digests: the first 16 hexadecimal digits of each output's `elements_digest`, for
-            comparing two runs.
-        warnings: the warnings of the driver or a debug layer; they do not fail the case.
+        dispatch_seconds: how long each dispatch took by the device's clock; empty without a clock.
+        output_digests: the first 16 hexadecimal digits of each output's `elements_digest`.
+        warnings: the warnings of the driver or a debug layer, which do not fail the case.
         worker: the fleet's worker that ran the case; None for the run's own machine.
         process: the number of the worker process that ran the case; None for dmlconf's own process.
         sequence: the number of the case among the cases of that process.
@@ -239,7 +235,7 @@ class Execution(Positional):
 
     @property
     def last_process(self) -> int:
-        """The highest process number in this execution; 0 if there is none."""
+        """The highest number of a process in this execution, or 0."""
         return max((self.process or 0, *(lost.process for lost in self.lost_processes)))
 
     def with_processes_after(self, last: int) -> Execution:
@@ -251,9 +247,9 @@ class Execution(Positional):
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Positional):
-    """What a run says about one case; a line of a run log has the fields of all three parts.
+    """What a run says about one case.
 
-    Some fields are also properties of the verdict: `verdict.status` is `verdict.judgement.status`.
+    Some fields of the parts are also properties: `verdict.status` is `verdict.judgement.status`.
     """
 
     identity: Identity = field(metadata=PART)
@@ -267,7 +263,7 @@ class Verdict(Positional):
         *("variants", "warnings", "attempts", "worker", "process", "sequence", "disputes"),
         "lost_processes",
     )
-    """The order of the fields in a line of a log, which readers of logs rely on."""
+    """The order of the fields of all parts in a line of a log."""
 
     @property
     def case(self) -> str:
@@ -301,7 +297,7 @@ class Verdict(Positional):
 
     @property
     def expectation(self) -> Provenance | None:
-        """Where the expectation that was used comes from; None after a breakdown, for example."""
+        """Where the used expectation comes from; None if none was used."""
         return self.judgement.expectation
 
     @property
@@ -311,7 +307,7 @@ class Verdict(Positional):
 
     @property
     def figures(self) -> Mapping[str, Figures]:
-        """The figures of each output that was compared."""
+        """The figures of each compared output."""
         return self.judgement.figures
 
     @property

@@ -13,15 +13,15 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["breakdown_of", "run_batch"]
 
 _LONGEST_TRACE: Final = 8192
-"""How many characters of a traceback are kept: the last ones."""
+"""How many of the last characters of a traceback are kept."""
 
 
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
-    If several cases run together, then after an exception or too few outcomes, those without an
-    outcome run again, one at a time. A case that raises an exception alone, or has no outcome,
-    breaks down. After too many outcomes, the batch's last case breaks down.
+    After an exception or too few outcomes, the cases without an outcome run again, one at a time. A
+    case that raises an exception alone, or has no outcome alone, breaks down. After too many
+    outcomes, the batch's last case breaks down.
     """
     done, together = 0, len(cases)
     while done < len(cases):
@@ -47,7 +47,7 @@ class _TooManyError(Exception):
 
 
 def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
-    """Yield the outcomes, the last one only when it is certain that no other follows."""
+    """Yield the outcomes, the last one only if no other follows."""
     iterator = iter(outcomes)
     for index in range(count):
         outcome = next(iterator, _NOTHING)

@@ -1,7 +1,6 @@
 """Check what a backend returns, and rebuild it from plain values, which a worker can pickle.
 
-A backend may be a third party's plugin. Long texts are cut. A value with too many items or elements
-is malformed.
+Long texts are cut. A value with too many items or elements is malformed.
 """
 
 from __future__ import annotations
@@ -39,13 +38,11 @@ _LONGEST_TEXT: Final = 10_000
 _MOST_ITEMS: Final = 1_000
 """The most items of a tuple or mapping."""
 _MOST_ELEMENTS: Final = 1_000_000
-"""The most elements of an output, unless the case has a larger one. An output of wrong sizes fails
-the case; one with more elements than this is malformed.
-"""
+"""The most elements of an output, unless the case has a larger one."""
 _LEAST_SAMPLE: Final = 2
 """The fewest elements of a sample: the first and the last, as in `sample_indices`."""
 _LARGEST_DETAILS: Final = 100_000
-"""The most characters of an environment's details, as JSON."""
+"""The most characters of an environment's details as JSON."""
 
 
 _Value = TypeVar("_Value", Environment, Capabilities)
@@ -57,7 +54,7 @@ class _MalformedError(Exception):
 
 
 def checked_outcome(outcome: object, case: Case) -> Outcome:
-    """Return a backend's outcome rebuilt from plain values, or a breakdown if it is malformed."""
+    """Return an outcome rebuilt from plain values, or a breakdown if it is malformed."""
     try:
         for kind, rebuild in _OUTCOMES.items():
             if isinstance(outcome, kind):
@@ -229,7 +226,7 @@ def _capabilities(capabilities: Capabilities) -> Capabilities:
 
 
 def _array(what: str, value: object, most: int) -> Array:
-    """Return the array with native byte order and packed in row-major order."""
+    """Return the array packed, in row-major order and native byte order."""
     if not isinstance(value, np.ndarray):
         raise _MalformedError(f"{what} is {_named(value)}, not a NumPy array")
     if value.size > most:
@@ -308,7 +305,7 @@ def _finite(value: Any) -> Any:
 
 
 def _named(value: object) -> str:
-    """Return a description for messages: a plain value's first characters, or else the type."""
+    """Return a plain value's first characters, or else the type, for messages."""
     if value is None or type(value) in (bool, int, float):
         return repr(value)[:40]
     if type(value) is str:

@@ -1,7 +1,7 @@
 """Read the limits of this process's control groups, which containers and batch systems set.
 
-A group's limit also holds for the groups below it. So the lowest limit counts, from the process's
-own group up to the root.
+A group's limit also holds for the groups below it, so the lowest from the process's own group up to
+the root counts.
 
 Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 """
@@ -18,17 +18,16 @@ __all__ = ["memory_limit", "processor_quota"]
 _ROOT: Final = Path("/sys/fs/cgroup")
 _MEMBERSHIP: Final = Path("/proc/self/cgroup")
 _UNIFIED: Final = "unified"
-"""The folder of version 2 below the root, on systems that use both versions."""
+"""The folder of version 2 on systems that use both versions."""
 
 
 def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
-    """Return the bytes that all processes of this process's group may use together.
+    """Return how many bytes of memory the processes of this process's group may use together.
 
-    None if there is no limit, or if it cannot be read. In version 1, a group without a limit has
-    one of almost 2^63 bytes.
+    None if no limit can be read. In version 1, almost 2^63 bytes stand for no limit.
 
     Args:
-        root: where the file systems of control groups are.
+        root: the folder of the file systems of control groups.
         membership: the file that names the groups of this process.
     """
     return _least(
@@ -40,8 +39,7 @@ def memory_limit(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | No
 def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int | None:
     """Return how many processors the quota of processor time can keep busy, rounded up.
 
-    A quota of 150 ms in each period of 100 ms is two processors. None if there is no quota, or if
-    it cannot be read. The arguments are those of `memory_limit`.
+    None if no quota can be read. The arguments are those of `memory_limit`.
     """
     return _least(
         _rounded_up(
@@ -87,7 +85,7 @@ def _whole(words: list[str]) -> int | None:
 
 
 def _rounded_up(words: list[str]) -> int | None:
-    """Return a quota divided by its period, rounded up to 1 or more; None if there is no quota."""
+    """Return a quota divided by its period, rounded up, at least 1; None without a quota."""
     if len(words) != 2 or not all(word.isdecimal() for word in words):
         return None
     quota, period = map(int, words)

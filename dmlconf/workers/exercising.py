@@ -1,4 +1,4 @@
-"""The task of a worker process that runs cases plainly, and then under circumstances."""
+"""The task of a worker process that runs cases plainly, then under circumstances."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""A case does not run under circumstances if all its dispatches take longer: `offset` dispatches it
-up to 16 times within the time limit of a case.
+"""A case does not run under circumstances if all its dispatches take longer, since `offset`
+dispatches it up to 16 times within the time limit of a case.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01
-"""The same for the circumstance `long`, which submits 100 dispatches at once: Windows may remove a
+"""The same for the circumstance `long`, which submits 100 dispatches at once; Windows may remove a
 device whose submission takes over 2 s.
 """
 
 _TOGETHER: Final = 8
-"""The most cases that run plainly, as one batch, before they run under circumstances."""
+"""The most cases that run plainly as one batch."""
 
 
 def tasks(backend: Backend) -> Callable[[Sequence[Case | Exercise]], Iterator[Outcome | Exercises]]:
-    """Return the function with which a worker runs cases and `Exercise`s."""
+    """Return `run_items` for a backend."""
     return partial(run_items, backend)
 
 
@@ -130,7 +130,7 @@ def _checked(result: object, case: Case) -> UnderCircumstance:
 
 
 def _shared_buffers(in_place: Mapping[str, str] | None, case: Case) -> dict[str, str] | None:
-    """Return the pairs of `Dispatch.in_place` that are an output and an input of the case."""
+    """Return the pairs of `Dispatch.in_place` that the case has."""
     if in_place is None:
         return None
     inputs = case.input_names()

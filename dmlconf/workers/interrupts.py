@@ -1,4 +1,4 @@
-"""Defer Ctrl-C and other requests to end while something must not be interrupted."""
+"""Defer interrupts: Ctrl-C and other requests to end."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ __all__ = [
 _Handler = Callable[[int, Any], Any]
 
 GRACE_SECONDS: Final = 2.0
-"""How long after an interrupt a `grace` block may take to end."""
+"""How long a `grace` block may run after an interrupt."""
 
 
 class _Requests:
     """The state of interrupts.
 
     Attributes:
-        came: whether an interrupt came. Its `KeyboardInterrupt` may be lost: Python drops it in a
-            destructor.
+        came: whether an interrupt came; its `KeyboardInterrupt` may be lost in a destructor.
         deferred: whether the program is in an `Uninterrupted` block.
         graces: how many `grace` blocks the main thread is in.
         pending: whether a `grace` block has yet to raise an interrupt.
@@ -78,7 +77,7 @@ def _deliver() -> NoReturn:
 
 
 def forget_interrupt() -> None:
-    """Let no `grace` block raise the interrupt that came; `raise_if_interrupted` still does."""
+    """Let `grace` blocks not raise the interrupt that came; `raise_if_interrupted` still does."""
     _Requests.pending = False
     if _Requests.timer is not None:
         _Requests.timer.cancel()
@@ -93,7 +92,7 @@ class Grace:
 
     @property
     def requested(self) -> bool:
-        """Whether an interrupt came; the block should then end soon and call `deliver`."""
+        """Whether an interrupt came, so that the block should soon call `deliver`."""
         return self._in_main_thread and _Requests.pending
 
     def deliver(self) -> NoReturn:
@@ -105,9 +104,9 @@ class Grace:
 def grace() -> Iterator[Grace]:
     """Give a block time to save results after an interrupt.
 
-    The block reads `requested` often. When it is true, the block saves its results and calls
-    `deliver`. If the block is slow, `KeyboardInterrupt` is raised after `GRACE_SECONDS`, or at a
-    second interrupt outside an `Uninterrupted` block.
+    When `requested` is true, the block should save its results and call `deliver`. Otherwise,
+    `KeyboardInterrupt` is raised after `GRACE_SECONDS`, or at a second interrupt outside an
+    `Uninterrupted` block.
 
     Without `treat_termination_as_interrupt` before, Ctrl-C ends the block at once. Outside the main
     thread, `requested` is always false.
@@ -135,9 +134,9 @@ class Uninterrupted:
 
 
 def treat_termination_as_interrupt() -> None:
-    """Make a request to end (SIGTERM, SIGHUP, Ctrl-Break) do what Ctrl-C does.
+    """Make SIGTERM, SIGHUP and Ctrl-Break do what Ctrl-C does.
 
-    A process that was started to ignore a signal, as by nohup, keeps ignoring it.
+    Signals that the process ignores, as after nohup, stay ignored.
     """
     _Requests.came = False
     forget_interrupt()
@@ -156,8 +155,11 @@ def raise_if_interrupted() -> None:
 def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
     """Defer interrupts, and raise the first of them at the end of the block.
 
-    If the block raises an exception, the interrupts are lost. If `inherited`, processes that start
-    in the block ignore interrupts. Outside the main thread, the block has no effect.
+    If the block raises an exception, the interrupts are lost. Outside the main thread, the block
+    has no effect.
+
+    Args:
+        inherited: whether processes that start in the block ignore interrupts.
     """
     pending: list[int] = []
     with _noted_interrupts(pending, inherited=inherited):

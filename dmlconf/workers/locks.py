@@ -11,10 +11,10 @@ from typing import Final
 __all__ = ["FileLock", "LockedError"]
 
 _BYTE: Final = 1 << 40
-"""Offset of the byte that Windows locks: beyond the end of the file, which stays readable."""
+"""Offset of the byte that Windows locks, beyond the end of the file, which stays readable."""
 
 _HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
-"""The error numbers that say that a lock is held already."""
+"""The error numbers of a lock that is held already."""
 
 
 class LockedError(Exception):
@@ -22,13 +22,13 @@ class LockedError(Exception):
 
 
 class FileLock:
-    """A lock on a file that this process holds until it releases it or ends."""
+    """A lock on a file, which is held until `release` or the end of the process."""
 
     def __init__(self, path: Path) -> None:
         """Take the lock; the file is created if necessary.
 
         Raises:
-            LockedError: another process, or another `FileLock` of this process, holds the lock.
+            LockedError: another `FileLock`, of this or another process, holds the lock.
             OSError: the file cannot be opened for writing, or its file system has no locks.
         """
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

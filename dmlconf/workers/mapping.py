@@ -30,7 +30,7 @@ class ItemMap(Protocol):
 
         Raises:
             ProcessError: a process died.
-            Exception: what the function or, in a process, `start` of `in_processes` raised.
+            Exception: what the function raised or, in a process, `start` of `in_processes`.
             RuntimeError: a process raised an exception that pickling would change.
         """
         ...
@@ -42,11 +42,11 @@ def in_processes(
 ) -> Iterator[ItemMap]:
     """Start processes for an `ItemMap`, and end them at the end of the block.
 
-    If the system starts fewer, those do the work; if it starts none, this process does.
+    If the system starts none, this process does the work.
 
     Args:
-        jobs: how many processes; 1 stands for this process alone.
-        start: a function that is called once in each process, before anything else.
+        jobs: the most processes; 1 stands for this process alone.
+        start: called once in each process, before anything else.
         state: the arguments of `start`.
     """
     processes: list[_Process] = []
@@ -136,7 +136,7 @@ def _serve(connection: Connection, start: Callable[..., None], state: tuple[Any,
 
 
 def _sendable(error: Exception) -> Exception:
-    """Return the error; if a pickled copy would differ, a `RuntimeError` with its text."""
+    """Return the error, or a `RuntimeError` with its text if a pickled copy would differ."""
     with suppress(Exception):
         copy = pickle.loads(pickle.dumps(error))
         if type(copy) is type(error) and str(copy) == str(error):

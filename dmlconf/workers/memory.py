@@ -1,7 +1,4 @@
-"""Decide from a case's desc whether the case fits into memory, before anything is allocated.
-
-`machine_memory` returns how much memory this process may use.
-"""
+"""Decide from a case's desc whether the case fits into memory."""
 
 from __future__ import annotations
 
@@ -33,13 +30,13 @@ __all__ = [
 _Item = TypeVar("_Item")
 
 _COPIES: Final = 4
-"""Running a case is assumed to take at most this multiple of `tensor_bytes`."""
+"""Running a case is taken to need at most this multiple of `tensor_bytes`."""
 
 LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
 
 _ELEMENT: Final = 64
-"""Bytes for each element of a case, as measured in a process that runs and judges the case."""
+"""Bytes for each element, as measured in a process that runs and judges a case."""
 
 MUCH: Final = 250 << 20
 _SHARE: Final = 8
@@ -52,14 +49,13 @@ _SMALL: Final = 1 << 20
 def tensor_bytes(case: Case) -> int:
     """Return the bytes of all inputs and outputs of a case; intermediates of a graph do not count.
 
-    A tensor counts with the larger of its buffer and its elements: strides of 0 make the buffer
-    smaller.
+    The elements of a tensor count if they are larger than the buffer, as with strides of 0.
     """
     return sizes_of(case)[0]
 
 
 def sizes_of(case: Case) -> tuple[int, int]:
-    """Return `tensor_bytes`, and how many elements the same tensors have."""
+    """Return `tensor_bytes`, and how many elements these tensors have."""
     sizes: tuple[int, int] = case.once("sizes", lambda: _sizes(case))
     return sizes
 
@@ -79,8 +75,8 @@ def shortage(case: Case, device: int | None = None, machine: int | None = None) 
     """Return why a case does not fit into memory; None if it does.
 
     Args:
-        device: bytes of memory that the device can address; None if unknown.
-        machine: bytes of memory of this machine; None means `machine_memory()`.
+        device: how many bytes the device can address; None if unknown.
+        machine: how many bytes of memory this machine has; None for `machine_memory()`.
     """
     needed = tensor_bytes(case)
     if needed < _SMALL:
@@ -101,8 +97,8 @@ def parts_that_fit(
 
     Args:
         size_of: returns how many bytes an item takes.
-        most_items: how many items a list has at most; 1 or more.
-        most_bytes: how many bytes the items of a list take at most; a single item may take more.
+        most_items: the most items of a list; 1 or more.
+        most_bytes: the most bytes of a list; a single item may take more.
     """
     part: list[_Item] = []
     held = 0
@@ -120,7 +116,8 @@ def parts_that_fit(
 def killed_for_memory(ending: str) -> str:
     """Return a remark if a process may have been killed because memory ran out; else "".
 
-    `ending` is what `how_it_ended` returned.
+    Args:
+        ending: what `how_it_ended` returned.
     """
     if not ending.endswith("SIGKILL"):
         return ""
@@ -129,17 +126,16 @@ def killed_for_memory(ending: str) -> str:
 
 
 def may_take_much(case: Case) -> bool:
-    """Return whether a case may take so much memory that the process that runs it is killed."""
+    """Return whether a case may take so much memory that its process is killed."""
     if isinstance(case.expectation, ExpectedRejection):
-        return False  # A backend that rejects it creates no tensors.
+        return False  # Rejected cases have no tensors.
     return judged_bytes(case) > min(MUCH, machine_memory() // _SHARE)
 
 
 def judged_bytes(case: Case) -> int:
     """Return about how many bytes running and judging a case takes.
 
-    A million elements take 64 MB, even in FLOAT16: inputs, outputs, expected values and the ends of
-    permitted intervals are FLOAT64 while they are computed.
+    Elements of all data types take as much, since computations are in FLOAT64.
     """
     size, elements = sizes_of(case)
     return max(_ELEMENT * elements, _COPIES * size)
@@ -154,10 +150,10 @@ def _spoken(count: int) -> str:
 
 @cache
 def machine_memory() -> int:
-    """Return the bytes of memory that this process may use at most.
+    """Return how many bytes of memory this process may use.
 
     That is the least of the machine's memory, the limit of the process's control groups, and
-    `DMLCONF_MEMORY_MIB`; `sys.maxsize` if none is known.
+    `LIMIT_VARIABLE`; `sys.maxsize` if none is known.
     """
     memory = _windows_memory() if sys.platform == "win32" else _posix_memory()
     limit = memory_limit()

@@ -2,16 +2,15 @@
 
 - If a worker breaks down in a batch, all cases of the batch without an outcome run again, one at a
   time, since any of them may be the cause.
-- If a worker breaks down on a single case after others, one of those may be the cause. So the case
-  runs once more, alone in a fresh process, before it is blamed.
+- If a worker breaks down on a single case after others, an earlier case may be the cause. So the
+  case runs once more, alone in a fresh process, before it is blamed.
 - After `REPEATS` cases of an operator died alone in the same way, the next single case that dies so
   is blamed at once.
-- After `HOPELESS` crashes of an operator in a row, its cases that would run outside batches are not
-  run: starting a process for each takes a second.
+- After `HOPELESS` crashes of an operator in a row, its cases that wait outside batches are not run.
 - Without `second_tries`, the first case without an outcome is blamed at once, and the cases after
   it in its batch get no result.
-- A worker that has grown too much is replaced between batches: DirectML keeps every pipeline until
-  its device closes.
+- A worker that has grown too much is replaced between batches, since DirectML keeps every pipeline
+  until its device closes.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from dmlconf.workers.worker import Raised, Ready, Refused, Results, Task, outcom
 __all__ = ["WorkerPool"]
 
 BATCH: Final = 16
-"""The most cases that a worker gets at once; if the main process is killed, few are lost."""
+"""The most cases that a worker gets at once."""
 
 REPEATS: Final = 3
 
@@ -56,7 +55,7 @@ _START_ATTEMPTS: Final = 3
 """The run ends when this many workers in a row have failed to start."""
 
 _RESTART_SECONDS: Final = 0.5
-"""How long to wait after a failed start: a device that was reset needs a moment."""
+"""How long to wait after a failed start, since a device that was reset needs a moment."""
 
 
 _Case = TypeVar("_Case", Case, PlannedCase, Case | Exercise)
@@ -69,7 +68,7 @@ class _Queue(Generic[_Case]):
     """The cases that are still to run.
 
     Attributes:
-        suspects: cases that run alone in a fresh process: their worker broke down, or they may
+        suspects: cases that run alone in a fresh process, since their worker broke down or they may
             harm others.
         singles: cases of batches that broke down, which run one at a time.
     """
@@ -81,7 +80,7 @@ class _Queue(Generic[_Case]):
         self.singles: deque[_Case] = deque()
 
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
-        """Yield the cases for which `alone` returns False; then make the other cases suspects."""
+        """Yield the cases that need not run `alone`; then make the others suspects."""
         harmful: list[_Case] = []
         for case in cases:
             if alone(case):
@@ -91,13 +90,13 @@ class _Queue(Generic[_Case]):
         self.suspects.extend(harmful)
 
     def waiting(self) -> bool:
-        """Return whether any case still waits for a worker."""
+        """Return whether a case waits for a worker."""
         if not self._next:
             self._next.extend(islice(self._cases, 1))
         return bool(self.suspects or self.singles or self._next)
 
     def batch(self) -> list[_Case]:
-        """Take the next cases: a single one, or a batch."""
+        """Take the next cases."""
         if self.singles:
             return [self.singles.popleft()]
         batch = list(self._next)
@@ -123,12 +122,12 @@ class WorkerPool:
         memory: int = WORKER_MEMORY,
         second_tries: bool = True,
     ) -> None:
-        """Make the folder for the workers' files; workers are started as they are needed.
+        """Make the folder for the workers' files; workers start when they are needed.
 
         Args:
             workers: how many processes run side by side at most.
             timeout: as in `Limits`; likewise `memory` and `second_tries`.
-            task: what a worker does with cases; it must be possible to pickle it.
+            task: what a worker does with cases; can be pickled.
 
         Raises:
             ProcessError: the folder for temporary files cannot be used.
@@ -169,7 +168,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End every worker, and remove their files."""
+        """End all workers, and remove their files."""
         for worker in self._workers:
             if worker.idle:
                 worker.end()
@@ -194,7 +193,7 @@ class WorkerPool:
         return worker.ready
 
     def start(self) -> None:
-        """Start all workers at once; without this call, `run` starts them one after the other.
+        """Start all workers at once; else `run` starts them one after the other.
 
         Raises:
             ProcessError: the system lets no process start.
@@ -224,7 +223,7 @@ class WorkerPool:
         self._workers.remove(worker)
 
     def _refusal(self, worker: WorkerProcess) -> str | None:
-        """Receive a worker's first message; return why the worker cannot be used, or None."""
+        """Receive a worker's first message; return why the worker cannot be used; else None."""
         message = worker.received()
         if isinstance(message, Ready):
             worker.ready, worker.idle = message, True
@@ -244,16 +243,16 @@ class WorkerPool:
     ) -> Iterator[tuple[_Case, Any]]:
         """Yield each case with its result: the task's, or a breakdown if it is blamed or not run.
 
-        The order is that in which results are reached. Without `second_tries`, the cases after a
+        Cases come in the order of their results. Without `second_tries`, the cases after a
         breakdown in its batch are not yielded.
 
         Args:
-            cases: what to run; read only as fast as workers need cases.
-            alone: returns whether a case may harm others; each such case has a process to itself.
+            cases: read only as fast as workers need cases.
+            alone: returns whether a case may harm others, so that it gets a process to itself.
 
         Raises:
             ProcessError: workers could not be started.
-            KeyboardInterrupt: there was an interrupt; most results reached before it were yielded.
+            KeyboardInterrupt: there was an interrupt; most results before it were yielded.
             Exception: the error that a worker sent as `Raised`.
         """
         with grace() as interrupt:
@@ -312,13 +311,12 @@ class WorkerPool:
     def _give_batch(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
         """Send the next batch, or end the worker if a fresh worker must run the batch.
 
-        If the worker has died meanwhile, the batch breaks down.
+        If the worker has died, the batch breaks down.
         """
         if not queue.waiting():
             return
         apart = worker.ran_suspect or (bool(queue.suspects) and not worker.fresh)
         if apart or worker.growth > self._memory:
-            # `_run` starts another worker if cases wait.
             worker.end()
             self._workers.remove(worker)
             return
@@ -328,7 +326,7 @@ class WorkerPool:
             yield from self._break_down(worker, queue, BreakdownKind.CRASH)
 
     def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Receive what a worker sent, and give it its next batch before results are judged."""
+        """Receive a worker's message, and send the next batch before results are yielded."""
         if worker.ready is None:
             self._admit(worker)
             return
@@ -345,7 +343,11 @@ class WorkerPool:
         yield from self._results(worker, queue, message)
 
     def _admit(self, worker: WorkerProcess) -> None:
-        """Receive a worker's first message; raise `ProcessError` after several failed starts."""
+        """Receive a worker's first message.
+
+        Raises:
+            ProcessError: `_START_ATTEMPTS` workers in a row have failed to start.
+        """
         refusal = self._refusal(worker)
         if refusal is None:
             return
@@ -387,7 +389,8 @@ class WorkerPool:
     ) -> Iterator[_Reached[_Case]]:
         """End a worker that broke down; yield the blamed case's breakdown, or queue cases again.
 
-        `outcome` is the breakdown that the worker reported, such as a lost device, if any.
+        Args:
+            outcome: the breakdown that the worker reported; None if it reported none.
         """
         ending = worker.ending() if kind is BreakdownKind.CRASH else ""
         self._drop(worker)

@@ -1,4 +1,4 @@
-"""One worker process, as the main process sees it: its pipe, its deadline, its standard streams."""
+"""One worker process, as the main process sees it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ START_SECONDS: Final = 120.0
 """How long a worker may take until its backend is ready."""
 
 _POLL_SECONDS: Final = 0.25
-"""How often to check whether a process is dead: another process may keep its pipe open."""
+"""How often to check whether a process is dead, since another may keep its pipe open."""
 
 _DIAGNOSTICS_BYTES: Final = 8192
-"""How many bytes of a worker's standard streams are kept with a verdict: the last ones."""
+"""How many of the last bytes of a worker's standard streams are kept with a verdict."""
 
 _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
-"""A larger file of standard streams is emptied; its end is kept in memory."""
+"""A larger file of standard streams is emptied."""
 
 _END_SECONDS: Final = 1.0
 
@@ -43,8 +43,8 @@ class LostProcess:
     Attributes:
         process: the number of the process in the run, from 1.
         sequence: the number that the case had in the process, from 1, or would have had.
-        together: how many cases of the batch had no outcome; any of them may be the cause.
-        blamed: whether the case was blamed; if so, it does not run again.
+        together: how many cases of the batch had no outcome; each may be the cause.
+        blamed: whether the case was blamed; if not, it runs again.
     """
 
     kind: BreakdownKind
@@ -57,7 +57,7 @@ class LostProcess:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """Where a case ran: earlier cases in the same process may have changed its result.
+    """Where a case ran.
 
     Attributes:
         process: the number of the process in the run, from 1.
@@ -71,18 +71,18 @@ class Ran:
 
 
 class WorkerProcess:
-    """One process, and the batch that it is running.
+    """One process and its batch.
 
     Attributes:
         ready: the backend's environment and capabilities; None until the backend can be used.
         batch: the cases that were sent and have no result yet.
         idle: whether the process waits for the next batch.
         single: whether the last batch had a single case.
-        alone: whether the last batch was the first one, and had a single case.
+        alone: whether the last batch was the first, and had a single case.
         fresh: whether no batch was sent yet.
-        ran_suspect: whether a case was sent that must have a process of its own.
-        growth: bytes of memory after the last batch minus those when the backend became ready.
-        deadline: the time of the monotonic clock at which the process becomes overdue.
+        ran_suspect: whether a case was sent that must have a process to itself.
+        growth: how many bytes of memory the process has grown by since the backend became ready.
+        deadline: when the process becomes overdue, by the monotonic clock.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class WorkerProcess:
         """Start the process.
 
         Args:
-            directory: the folder for the file of its standard streams.
+            directory: the folder for the file of the standard streams.
             number: the number of the process in the run, from 1.
-            timeout: seconds that a case may take.
+            timeout: how many seconds a case may take.
 
         Raises:
             OSError: the system lets no process start.
@@ -118,13 +118,13 @@ class WorkerProcess:
     def lost(
         self, kind: BreakdownKind, message: str, *, blamed: bool = False
     ) -> Iterator[tuple[Any, LostProcess]]:
-        """Yield the cases of the batch without an outcome, each with how the process broke down."""
+        """Yield the cases of the batch without an outcome, and how the process broke down."""
         together = len(self.batch)
         for at, case in enumerate(self.batch, self._results + 1):
             yield case, LostProcess(kind, message, self._number, at, together, blamed)
 
     def next_result(self) -> Ran:
-        """Count another result, and return where its case ran."""
+        """Count a result, and return where its case ran."""
         self._results += 1
         return Ran(self._number, self._results)
 
@@ -166,14 +166,14 @@ class WorkerProcess:
         return self._process.exitcode is not None
 
     def end(self) -> None:
-        """Ask the process to end, give it `_END_SECONDS`, and call `kill`."""
+        """Ask the process to end, and `kill` it after `_END_SECONDS`."""
         with suppress(OSError):
             self.connection.send(None)
         self._process.join(_END_SECONDS)
         self.kill()
 
     def kill(self) -> None:
-        """End the process at once and, except on Windows, its process group."""
+        """End the process at once and, except on Windows, its group."""
         process = self._process.pid
         if hasattr(os, "killpg") and process is not None:
             with suppress(ProcessLookupError, PermissionError):
@@ -193,7 +193,7 @@ class WorkerProcess:
         return content[-_DIAGNOSTICS_BYTES:].decode("utf-8", "replace").strip()
 
     def limit_diagnostics(self) -> None:
-        """Empty the file of standard streams if it is large, and keep its end in memory."""
+        """If the file of standard streams is large, empty it and keep its end in memory."""
         with suppress(OSError):
             if self._diagnostics.stat().st_size > _DIAGNOSTICS_FILE_BYTES:
                 self._earlier_diagnostics = _tail(self._diagnostics)
@@ -203,11 +203,11 @@ class WorkerProcess:
 def wait_for_messages(
     workers: Sequence[WorkerProcess], given_up: Callable[[], bool] = lambda: False
 ) -> list[WorkerProcess]:
-    """Wait until a worker has sent something, has died or is overdue; return all such workers.
+    """Wait until workers have sent something, have died or are overdue; return these workers.
 
     Args:
         workers: one worker or more.
-        given_up: returns whether to stop waiting, even if there is no such worker.
+        given_up: returns whether to stop waiting in any case.
     """
     while True:
         patience = min(worker.deadline for worker in workers) - monotonic()

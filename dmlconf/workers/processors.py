@@ -15,7 +15,7 @@ def usable_processors() -> int:
 
     On Windows and macOS, these are all processors of the machine, elsewhere those that `taskset` or
     a scheduler leaves to the process. From Python 3.13 on, `PYTHON_CPU_COUNT` may give another
-    number. A container's quota limits the number: `docker run --cpus 1.5` leaves 2 at most.
+    number. A container's quota limits the number.
     """
     count: int | None
     if sys.version_info >= (3, 13):

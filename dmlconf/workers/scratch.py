@@ -1,7 +1,7 @@
 """Create the temporary folder of a run, and remove folders that dead runs have left.
 
-Each folder has a lock file next to it, which the run keeps locked until it ends, even by a crash.
-So a folder whose lock is free belongs to a dead run.
+Each folder has a lock file next to it, which the run keeps locked until it ends. A folder whose lock
+is free belongs to a dead run.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _PREFIX: Final = "dmlconf-"
 _LOCK: Final = ".lock"
 
 _SHARED_MEMORY: Final = Path("/dev/shm")
-"""A file system in memory, which can be written even in containers that are otherwise read-only."""
+"""A file system in memory, which read-only containers can write."""
 
 
 def temporary_folder() -> Path:
-    """Return the system's folder for temporary files, or /dev/shm if there is none.
+    """Return the system's folder for temporary files, or else `_SHARED_MEMORY`.
 
     Raises:
         OSError: neither can be written.
@@ -42,7 +42,7 @@ class ScratchFolder:
     """A new temporary folder; a `with` statement removes it at the end."""
 
     def __init__(self) -> None:
-        """Create the folder, after removing those of dead runs.
+        """Remove the folders of dead runs, and create the folder.
 
         Raises:
             OSError: the folder cannot be created, or its file system has no locks.
@@ -69,7 +69,7 @@ class ScratchFolder:
 
 
 def _locked_file() -> tuple[Path, FileLock]:
-    """Create and lock a file; try another if a new run removes the file before it is locked."""
+    """Create and lock a file; try another if a new run removes it before."""
     while True:
         descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
         os.close(descriptor)
@@ -87,10 +87,7 @@ def _locked_file() -> tuple[Path, FileLock]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders and lock files of this user's dead runs.
-
-    A run that was interrupted while it began or ended may have left only a lock file.
-    """
+    """Remove the folders and lock files of this user's dead runs, and single lock files."""
     with suppress(OSError):
         for lock_file in temporary_folder().glob(f"{_PREFIX}*{_LOCK}"):
             folder = lock_file.with_suffix("")
@@ -105,7 +102,7 @@ def remove_abandoned() -> None:
 
 
 def _give_up(lock: FileLock, lock_file: Path) -> None:
-    """Release a lock, then remove its file: Windows does not remove a file that is open."""
+    """Release a lock, then remove its file, which Windows does not remove while it is open."""
     lock.release()
     with suppress(OSError):
         lock_file.unlink()

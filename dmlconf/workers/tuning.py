@@ -25,15 +25,15 @@ _MOST_GARBAGE: Final = 50_000
 
 
 def collect_garbage_seldom() -> None:
-    """Let Python collect garbage less often: imports and cases leave hardly any garbage."""
+    """Let Python collect garbage less often, since imports and cases leave hardly any."""
     gc.set_threshold(_MOST_GARBAGE)
 
 
 @contextmanager
 def lasting_values() -> Iterator[None]:
-    """Disable garbage collection in the block, and never again scan the objects alive at its end.
+    """Disable garbage collection in the block; it then never scans the objects alive at its end.
 
-    Otherwise such scans would be a third of the time of loading a suite.
+    Otherwise scans would take a third of the time of loading a suite.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -48,8 +48,8 @@ def lasting_values() -> Iterator[None]:
 def compute_in_one_thread() -> None:
     """Compute NumPy's matrix products in the calling thread, unless the environment says otherwise.
 
-    For small tensors, several threads take twice the processor time. OpenBLAS reads the environment
-    variable when NumPy is imported.
+    This must be called before NumPy is imported. For small tensors, several threads take twice the
+    processor time.
     """
     if _THREADS not in os.environ:
         os.environ[_THREADS] = "1"

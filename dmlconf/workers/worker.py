@@ -6,8 +6,7 @@ The main process (`process` and `pool`) and a worker exchange messages:
 - The main process sends a batch of cases. The worker answers with one or more `Results`, which have
   one result for each case, in order. A `Raised` ends the batch.
 - After the last `Results`, the main process sends the next batch, or None to end the worker.
-- At any time, the main process may send `Stop`. The worker sends the results that it has, then
-  `Stopped`, and nothing more.
+- At any time, the main process may send `Stop`.
 """
 
 from __future__ import annotations
@@ -61,24 +60,23 @@ __all__ = [
 ]
 
 GATHER_SECONDS: Final = 0.02
-"""Results within this time are sent in one message, since each message takes time to send."""
+"""Results within this time are sent in one message."""
 
 _WAIT_SHARE: Final = 0.9
-"""The share of a case's time limit that a wait for the device may take, so that the backend can
-report a hang before its process is ended.
+"""The share of a case's time limit that a wait for the device may take, so that the backend reports
+a hang before its process is ended.
 """
 
 _PR_SET_PDEATHSIG: Final = 1
 """<linux/prctl.h>: sets the signal that a process gets when the thread that started it ends."""
 
 Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
-"""Takes the backend, once in each worker, and returns the function that yields a batch's results.
-"""
+"""Takes a worker's backend, and returns the function that yields a batch's results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The worker's backend can be used; `memory` is what `committed_bytes` returned then."""
+    """The worker's backend can be used; `memory` is what `committed_bytes` returned."""
 
     environment: Environment
     capabilities: Capabilities
@@ -94,7 +92,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """Sent instead of a result: an exception of the task, which the main process raises."""
+    """An exception of the task, sent instead of a result; the main process raises it."""
 
     error: Exception
 
@@ -104,8 +102,8 @@ class Results:
     """Some results of a batch, or none.
 
     Attributes:
-        results: one for each of the next cases of the batch. A `Raised` ends the batch.
-        last: whether the batch is done, and the worker waits for the next one.
+        results: one for each of the next cases of the batch, or a `Raised`.
+        last: whether the batch is done, so that the worker waits for the next batch.
         memory: what `committed_bytes` returned; 0 unless these are the last results.
     """
 
@@ -116,12 +114,12 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Asks the worker for the results that it has, then `Stopped`, and nothing more."""
+    """Asks the worker to send the results that it has, then `Stopped`, and nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The worker has sent the results that it had."""
+    """The worker has sent all results that it had."""
 
 
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
@@ -156,7 +154,7 @@ def work(
     Args:
         connection: the pipe to dmlconf.
         diagnostics: the file that receives what the process writes to its standard streams.
-        timeout: seconds after which dmlconf ends a process that sent no result.
+        timeout: how many seconds a case may take.
     """
     _isolate(diagnostics)
     collect_garbage_seldom()
@@ -169,7 +167,7 @@ def work(
         environment = checked_environment(instance.environment())
         capabilities = checked_capabilities(instance.capabilities())
         if not callable(getattr(instance, "exercise", None)):
-            # A plugin may forward another backend's capabilities without having `exercise`.
+            # A plugin may forward the capabilities of another backend.
             capabilities = replace(capabilities, circumstances=frozenset())
         connection.send(Ready(environment, capabilities, committed_bytes()))
     except Exception as error:
@@ -177,7 +175,7 @@ def work(
             with suppress(Exception):
                 instance.close()
         reason = str(error) if isinstance(error, BackendError) else f"{backend}: {described(error)}"
-        # This is sent last, since dmlconf then ends the process at once.
+        # After this, dmlconf ends the process at once.
         connection.send(Refused(reason))
         return
     sender = _Sender(connection)
@@ -199,7 +197,7 @@ def work(
 
 
 def _read(connection: Connection, batches: SimpleQueue[Any], sender: _Sender) -> None:
-    """Receive messages in a thread of its own, since `Stop` may come while a case runs."""
+    """Receive messages in a second thread, since `Stop` may come while a case runs."""
     try:
         while True:
             message = connection.recv()
@@ -214,7 +212,7 @@ def _read(connection: Connection, batches: SimpleQueue[Any], sender: _Sender) ->
 
 
 class _Sender:
-    """Sends the results of a short time together; both threads use it."""
+    """Sends the results of a short time together, from both threads."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -263,7 +261,7 @@ def _isolate(diagnostics: Path) -> None:
     if hasattr(os, "setpgid"):
         os.setpgid(0, 0)  # What the backend starts ends with this group, unless it leaves it.
     _end_with_parent()
-    # If memory runs out, Linux then ends this process, not the one that writes the log.
+    # If memory runs out, Linux ends this process, not the one that writes the log.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     with diagnostics.open("ab") as stream:

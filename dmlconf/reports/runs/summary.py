@@ -63,7 +63,7 @@ class OperatorTotals:
         margin: the greatest share of its limit that an output of a passing case uses; None if
             unknown. Outputs with the rule `exact` do not count.
         seconds: how long the backend took.
-        histogram: how many elements have each distance in ULP.
+        histogram: the sums of `Figures.histogram`.
     """
 
     operator: str

@@ -33,7 +33,7 @@ def _words_exchanged(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _arithmetic(right: Computation) -> Array:
-    """Return the sum, difference or product of two inputs of at most 16 bits as INT64."""
+    """Return the sum, difference or product as INT64; the inputs have at most 16 bits."""
     a, b = (right.inputs[name].astype(np.int64) for name in ("ATensor", "BTensor"))
     name = right.case.operator_name
     if "SUBTRACT" in name:
@@ -101,7 +101,7 @@ def _nibbles_unsigned(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _blocks(right: Computation, name: str, like: Array) -> Array | float:
-    """Return a scale or zero point with elements repeated to the sizes of `like`; 0 if absent."""
+    """Return a scale or zero point, repeated to the sizes of `like`; 0 if absent."""
     array = right.inputs.get(name)
     if array is None:
         return 0.0
@@ -112,7 +112,10 @@ def _blocks(right: Computation, name: str, like: Array) -> Array | float:
 
 
 def quantized(right: Computation, settings: Settings) -> Arrays | None:
-    """Quantize in FLOAT32; settings: `rounding`, `wrap` (or clamp), `reciprocal` (of the scale)."""
+    """Quantize in FLOAT32.
+
+    Settings: `rounding`; `wrap`, else clamp; `reciprocal`, to multiply by that of the scale.
+    """
     source, output = right.inputs["InputTensor"], right.outputs["OutputTensor"]
     scale = _blocks(right, "ScaleTensor", source)
     zero_point = _blocks(right, "ZeroPointTensor", source)
@@ -155,7 +158,7 @@ def _range_without_zero(right: Computation, settings: Settings) -> Arrays | None
 
 
 def _pairs_saturated(right: Computation, settings: Settings) -> Arrays | None:
-    """Add pairs of products up in INT16, which saturates."""
+    """Add up pairs of products in INT16, which saturates."""
     a, b = right.inputs["ATensor"], right.inputs["BTensor"]
     if a.shape[-1] < 2 or a.size * b.shape[-1] > 1 << 24:
         return None

@@ -1,4 +1,4 @@
-"""Long sums that a kernel rounds to FLOAT16 repeatedly, for example after every 16 terms."""
+"""Long sums that a kernel rounds to FLOAT16 repeatedly."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def half_sums(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a GEMM or a convolution that rounds its sums to FLOAT16 repeatedly.
 
     The setting `every` is the number of terms that are added up in FLOAT32 between two roundings. A
-    convolution rounds only after whole channels: with `every: 32` and windows of 9 elements, it
-    rounds after every 3 channels, which are 27 terms.
+    convolution rounds only after whole channels, after fewer terms if `every` is no multiple.
 
     Fused activations and BACKWARD convolutions are not supported. None if the reference fails.
     """
@@ -33,7 +32,6 @@ def half_sums(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _held(total: Array, part: Array) -> Array:
-    """Return a FLOAT16 sum plus one more part, rounded to FLOAT16."""
     with np.errstate(all="ignore"):
         held: Array = (total + part).astype(np.float16)
         return held
@@ -73,7 +71,7 @@ def _convolution(right: Computation, every: int) -> Array | None:
 
 
 def _part(right: Computation, image: Array, filter_: Array) -> Array | None:
-    """Return the convolution of some channels, FLOAT32, without a bias."""
+    """Return the FLOAT32 convolution of some channels without a bias."""
     arrays = {"InputTensor": image, "FilterTensor": filter_}
     desc: dict[str, Any] = {
         name: TensorDesc(DataType.FLOAT32, array.shape) for name, array in arrays.items()

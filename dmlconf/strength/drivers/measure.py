@@ -23,7 +23,7 @@ from dmlconf.verdicts.verdict import Status
 __all__ = ["DriverStrength", "DriverTally", "measure_case"]
 
 _NOT_NUMBERS = ("Ind", "Length", "Mask", "Step", "State", "ZeroPoint")
-"""Parts of the names of integer inputs that keep their data, such as indices and zero points."""
+"""Parts of the names of integer inputs that `_with_other_data` does not change."""
 
 
 @dataclass(slots=True)
@@ -31,11 +31,11 @@ class DriverTally:
     """The cases' results for one driver defect in one operator.
 
     Attributes:
-        tried: cases that meet the conditions and were tried.
-        ran: tried cases whose output the defect changes, or would change with other data.
-        hidden: cases of `ran` whose data hides the defect.
-        caught: cases that do not pass with the defect.
-        missed: the first case whose output changes and that passes.
+        tried: how many cases that meet the conditions were tried.
+        ran: how many of them have an output that the defect changes, or would with other data.
+        hidden: how many of `ran` have data that hide the defect.
+        caught: how many do not pass with the defect.
+        missed: the first case that passes although an output changes.
     """
 
     tried: int = 0
@@ -55,13 +55,13 @@ class DriverTally:
 
 @dataclass(slots=True)
 class DriverStrength:
-    """How many driver defects a suite catches, and how many each case catches, by identifier."""
+    """The tallies of driver defects, and of cases by identifier."""
 
     pairs: dict[OperatorDefect, DriverTally] = field(default_factory=dict)
     cases: dict[str, CaseTally] = field(default_factory=dict)
 
     def add(self, later: DriverStrength) -> None:
-        """Add later results, of these or of other cases."""
+        """Add later results, of the same or of other cases."""
         for pair, tally in later.pairs.items():
             self.pairs.setdefault(pair, DriverTally()).add(tally)
         for identifier, noticed in later.cases.items():
@@ -76,9 +76,9 @@ def _by_name() -> Mapping[str, DriverDefect]:
 def measure_case(
     strength: DriverStrength, case: Case, pairs: Sequence[OperatorDefect], against: Against
 ) -> None:
-    """Try on a case the defects of `pairs`, and add the results to `strength`.
+    """Try the defects of `pairs` on a case, and add the results to `strength`.
 
-    A case that breaks a constraint, or does not pass with the right outputs, is not used.
+    A case that breaks a constraint, or does not pass with the right outputs, is left out.
     """
     if case.violations():
         return
@@ -113,7 +113,7 @@ def measure_case(
 
 
 def _changed(right: Computation, defect: DriverDefect) -> Arrays | None:
-    """Return the wrong outputs of a kernel with the defect; None if all outputs are right."""
+    """Return the wrong outputs of a kernel with the defect; None if all are right."""
     with np.errstate(all="ignore"):
         arrays = defect.inject(right)
     if not arrays:
@@ -148,7 +148,7 @@ def _fails(right: Computation, judged: CaseJudge, defect: DriverDefect, changed:
 
 
 def _with_other_data(right: Computation) -> Computation | None:
-    """Return the case with random numbers and its right outputs; None if the reference fails.
+    """Return the case with random inputs and their right outputs; None if the reference fails.
 
     Integers such as indices stay (`_NOT_NUMBERS`).
     """

@@ -1,4 +1,4 @@
-"""Measure in several processes which driver defects a suite catches."""
+"""Measure which driver defects a suite catches, in several processes."""
 
 from __future__ import annotations
 
@@ -35,18 +35,17 @@ def measure_drivers(
 ) -> tuple[Applicability, DriverStrength]:
     """Return which cases each defect applies to, and which defects the cases notice.
 
-    Each defect is tried on a sample of the cases that meet its conditions. If fewer than `FEW`
-    notice it, it is tried on the other cases too; after a sample smaller than `FEW`, only if none
-    does. If `defects` are given, or if an entry says why no case catches its defect, only the
-    sample is tried.
+    Each defect is tried on a sample of the cases of each operator that meet its conditions. It is
+    tried on the other cases, too, if fewer than `FEW` of the sample notice it, or none if the
+    sample is smaller than `FEW`. Only the sample is tried if `defects` are given, or if an entry
+    says why no case catches its defect.
 
     Args:
         suite_paths: the files of the suite, whose recordings give expected values.
         jobs: how many processes; 1 measures in this one.
-        sample: the most cases of an operator on which a defect is tried first; None for all.
-        advance: is called for each case of the samples after its chunk.
-        defects: the defects to try, of `driver_defects` or `size_defects`; None for all of the
-            former.
+        sample: the most cases of the sample; None for all.
+        advance: called for each case of the samples after its chunk.
+        defects: some of `driver_defects` or `size_defects`; None for all `driver_defects`.
 
     Raises:
         InvalidFilesError: a case cannot be built, or is not valid.
@@ -72,7 +71,7 @@ def measure_drivers(
 def _measured(
     mapped: ItemMap, plan: Sequence[PlannedCase], by_case: Mapping[int, list[OperatorDefect]]
 ) -> Iterator[tuple[int, DriverStrength]]:
-    """Yield the number of cases in a chunk and their tally, chunk by chunk."""
+    """Yield the number of cases and the tally of each chunk."""
     tries = [(plan[index], pairs) for index, pairs in by_case.items()]
     chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
     for chunk, part in zip(chunks, mapped(_Worker.measure, chunks), strict=True):
@@ -82,7 +81,7 @@ def _measured(
 def _noticed_by_few(
     applicability: Applicability, strength: DriverStrength, sample: int | None
 ) -> list[OperatorDefect]:
-    """Return the pairs that too few cases notice, without those whose entries explain it."""
+    """Return the pairs that too few cases notice, but none that entries explain."""
     least = FEW if tells_few(sample) else 1
     explained = {
         OperatorDefect(defect.name, operator)
@@ -97,7 +96,7 @@ def _noticed_by_few(
 
 
 class _Worker:
-    """The state of a worker process between chunks."""
+    """The state of a worker process."""
 
     against: Against
 

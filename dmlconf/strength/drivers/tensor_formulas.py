@@ -1,4 +1,4 @@
-"""Effects of driver defects: wrong formulas of normalizations, softmax, scatters and others."""
+"""Effects of driver defects: wrong formulas of normalizations, softmax and others."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["TENSOR_FORMULAS"]
 
 _Statistics = Callable[[Array, tuple[int, ...]], tuple[Array, Array]]
-"""Returns the mean and variance by which a kernel normalizes along some axes.
-
-Their sizes broadcast to the sizes of the tensor.
-"""
+"""Returns the mean and the variance along some axes; they broadcast to the tensor's sizes."""
 
 
 def _axes(right: Computation) -> tuple[int, ...]:
@@ -77,7 +74,7 @@ def _variance_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, A
 
 
 def _mean_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """Compute the mean by adding up one element after the other in FLOAT16."""
+    """Compute the mean by adding up elements one after the other in FLOAT16."""
     count = int(np.prod([source.shape[axis] for axis in axes]))
     moved = np.moveaxis(source, axes, range(-len(axes), 0))
     rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1).astype(np.float16)
@@ -91,7 +88,7 @@ def _mean_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array
 
 
 def _square_sum_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """Take the mean of squares as infinite where their sum exceeds the largest FLOAT16 number."""
+    """Return an infinite mean of squares where their sum overflows FLOAT16."""
     x = source.astype(np.float64)
     mean = np.square(x).mean(axes, keepdims=True)
     count = source.size // mean.size
@@ -146,7 +143,7 @@ def _unbiased_output_variance(right: Computation, settings: Settings) -> Arrays 
 
 
 def _training_squares_in_float16(right: Computation, settings: Settings) -> Arrays | None:
-    """Take variances as infinite, outputs as the bias, where sums of squares overflow FLOAT16."""
+    """Return infinite variances and the bias as output where sums of squares overflow FLOAT16."""
     source, variance = right.inputs["InputTensor"], right.outputs["OutputVarianceTensor"]
     axes = tuple(axis for axis, size in enumerate(variance.shape) if size == 1)
     x = source.astype(np.float64)
@@ -232,7 +229,7 @@ def _mask_open(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _padded_with_zeros(right: Computation, settings: Settings) -> Arrays | None:
-    """Recompute the output with zeros written into the input as its padding."""
+    """Recompute the output for an input that has zeros as padding."""
     desc, source = right.desc, right.inputs["InputTensor"]
     start, end = desc["StartPadding"], desc["EndPadding"]
     if max((*start, *end)) == 0:

@@ -15,7 +15,7 @@ __all__ = ["WINDOW_FORMULAS"]
 
 
 def _maximum_from_clamped_start(right: Computation, settings: Settings) -> Arrays | None:
-    """Let windows that start in the padding start at the first element; their ends stay."""
+    """Move the starts, not the ends, of windows in the padding to the first element."""
     desc, source, output = right.desc, right.inputs["InputTensor"], right.outputs["OutputTensor"]
     window, dilations = desc["WindowSize"], desc["Dilations"]
     starts, ends = [], []
@@ -61,7 +61,7 @@ def _indices_of_padded_input(right: Computation, settings: Settings) -> Arrays |
 
 
 def _indices_of_channels_last(right: Computation, settings: Settings) -> Arrays | None:
-    """Return indices that count the input's elements with the channels last."""
+    """Count the input's elements with the channels last."""
     indices = right.outputs["OutputIndicesTensor"]
     batch, channels, *spatial = right.inputs["InputTensor"].shape
     sizes = (batch, channels, *spatial)
