@@ -34,7 +34,7 @@ def runtimes_page() -> str:
 
 
 def _on(known: Table, operator: str) -> str:
-    """Return the target's counterpart and what it lacks; `no` and reasons without counterpart."""
+    """Return the target's counterpart and what it lacks, or `no` and why there is none."""
     entry = known.entries[operator]
     own = entry
     while not own.forms and own.like:

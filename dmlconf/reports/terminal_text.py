@@ -17,7 +17,7 @@ __all__ = ["plain_table", "styled", "unwrapped"]
 def plain_table(*headings: str, right: Collection[str] = ()) -> Table:
     """Return an empty table with a line below its headings; long cells are folded.
 
-    Cells that are added must be safe, such as what `styled` returns.
+    Added cells must be printable, such as what `styled` returns.
 
     Args:
         right: the headings of the columns that are aligned on the right.

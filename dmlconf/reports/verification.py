@@ -113,8 +113,6 @@ def _waived(verification: Verification) -> str:
 
 
 def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
-    """Yield headings with the lines below each."""
-    # If the file could not be read, `sentence` says why.
     if verification.findings and not verification.unread:
         yield (
             "Why it does not hold",
@@ -133,7 +131,6 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
 
 
 def _reason(finding: Finding) -> str:
-    """Return a finding's message, after its kind unless that is `REFUSED`."""
     if finding.kind is FindingKind.REFUSED:
         return finding.message
     return f"{finding.kind.words}: {finding.message}"

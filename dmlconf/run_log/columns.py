@@ -1,4 +1,4 @@
-"""Keep the verdicts of a very large run in columns; a verdict is made when it is asked for.
+"""Keep the verdicts of a very large run in columns; a verdict is made when it is read.
 
 A verdict takes the bytes of its identifier and 56 more. Its other values are pickled, and equal
 pickles are kept once.
@@ -149,7 +149,7 @@ class _InOrder(LazyVerdicts):
         return self._by(Identity, lambda identity: identity.operator)
 
     def _by(self, part: type[Part], compute: Callable[[Part], Any]) -> dict[Any, _InOrder]:
-        """Return the verdicts by the result of a function of their part, in order of appearance."""
+        """Return the verdicts by the results of a function of a part, in order of appearance."""
         results, numbers = self._columns.each(part, compute)
         own = numbers[self._order]
         _, first = np.unique(own, return_index=True)
@@ -172,13 +172,12 @@ class _Parts:
         self._kind = kind
         self._shared_values = attrgetter(*shared)
         self._mapping = attrgetter(mapping)
-        # A part is made of the shared values, its mapping and its own values, in this order.
         self._arranged = _arranging(names, [*shared, mapping, *own])
         self._blank: tuple[Any, ...] = ("",) * len(own)
         self._shared, self._mappings = _Shared(), _Shared()
         # Without a reference to self, the log is freed as soon as nothing else refers to it.
         self._make = partial(_part_of, kind, self._arranged, self._shared, self._mappings)
-        self._cached = lru_cache(maxsize=256)(self._make)  # For parts without own values.
+        self._cached = lru_cache(maxsize=256)(self._make)
         self._has_own = bool(own)
 
     def append(self, part: Any) -> None:
@@ -191,7 +190,7 @@ class _Parts:
         return self._make(*numbers, *own) if self._has_own else self._cached(*numbers)
 
     def each(self, compute: Callable[[Any], Any]) -> tuple[list[Any], Array]:
-        """Return the results for all shared values, and the index of each part's result."""
+        """Return the results for all shared values, and the index of each verdict's result."""
         made = (
             self._kind(*self._arranged((*pickle.loads(content), _NOTHING, *self._blank)))
             for content in self._shared.contents
@@ -208,7 +207,6 @@ def _part_of(
     mapping: int,
     *own: Any,
 ) -> Any:
-    """Return a part of a verdict, given the numbers of its shared values and of its mapping."""
     content = mappings.contents[mapping]
     values = (
         *_unpickled(shared.contents[number]),

@@ -48,8 +48,8 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
 
     Args:
         own: whether this process has written or checked the log; then records are not checked.
-        damaged_end: whether to stop at a line with a NUL byte, unless it is the first line. A power
-            cut may leave such a line.
+        damaged_end: whether to stop at a line with a NUL byte, as a power cut may leave; the first
+            line is read in any case.
 
     Raises:
         InvalidLogError: the file cannot be read, a line is not a record of this version's form or
@@ -132,7 +132,7 @@ _DEFINITIONS: Final = {
 
 @cache
 def _checker(definition: str) -> Checker:
-    """Return a checker of a definition of the schema, or of the whole schema if it is empty."""
+    """Return a checker of a definition of the schema; "" is the whole schema."""
     schema = with_statuses(bundled_schema("run-log"))
     if definition:
         schema = {"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"}

@@ -68,11 +68,10 @@ class Header:
         against: the source of expected values that cases do not state, as `--against` names it.
         environment: what the backend runs on, and Python, NumPy and the operating system; for a
             fleet, of its first worker.
-        paths: the paths of the suite, as given.
-        suite_digest: SHA-256 of all case files, as `Suite.digest`.
-        catalogue_digest: SHA-256 of the catalogue.
-        selected: how many cases were selected; 0 while `fuzz` does not know how many will be.
-        options: the selection and other options on which the verdicts depend.
+        paths: the paths of the suite.
+        suite_digest: `Suite.digest`.
+        selected: how many cases were selected; 0 while `fuzz` does not know.
+        options: the options on which the verdicts depend.
         cases_digest: the digest of the selected cases' identifiers; None in logs of `fuzz`, of
             certificates and of older versions.
         shard: which part of a plan was selected, as `Selected.record` has it; None for the whole.
@@ -159,7 +158,7 @@ class LogWriter:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all lines that were written, in hexadecimal."""
+        """The SHA-256 of all written lines, in hexadecimal."""
         return self._digest.hexdigest()
 
     def header(self, header: Header) -> None:
@@ -167,7 +166,7 @@ class LogWriter:
         self._write({"record": "header", "format": FORMAT, **record_of(header)})
 
     def verdict(self, verdict: Verdict, place: int) -> None:
-        """Write a verdict and the index of its case in the plan; any order of cases is possible."""
+        """Write a verdict and its case's place in the plan; cases may come in any order."""
         self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 
     def attempt(self, verdict: Verdict, place: int) -> None:
@@ -216,12 +215,12 @@ def read_log(
     keep: Callable[[Verdict], Verdict] = lambda verdict: verdict,
     most_objects: int = MOST_OBJECTS,
 ) -> RunLog:
-    """Read a run log, also one that ends early.
+    """Read a run log, which may end early.
 
-    Verdicts are in the order of the plan if the log has the places of cases, otherwise in the order
-    of their lines. The last of several verdicts on a case counts. If the run died between a case's
-    attempts and its verdict, the first attempt is the verdict. If `selected` is 0 since a run of
-    `fuzz` died, it becomes the number of cases that had begun.
+    Verdicts are in the order of the plan or, if the log lacks places, of their lines. The last of
+    several verdicts on a case counts. If the run died between a case's attempts and its verdict,
+    the first attempt is the verdict. If `selected` is 0 since a run of `fuzz` died, it becomes the
+    number of cases that had begun.
 
     Args:
         own: whether this process has just written the log; then it is not checked.
@@ -264,7 +263,7 @@ def _read(path: Path, own: bool, keep: Callable[[Verdict], Verdict], most_object
                 attempts.pop(verdict.case, None)
             else:
                 attempts.setdefault(verdict.case, entry)
-    for entry in attempts.values():  # Their cases were to run again when the run died.
+    for entry in attempts.values():  # The run died before the cases ran again.
         logged.add(entry)
     if header is None:
         raise not_a_log(path, 1, "its first line is not a header")

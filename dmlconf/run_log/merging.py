@@ -49,7 +49,7 @@ class Merger:
         shared: the cases that ran in several logs, or in one log that was added several times.
         named: whether the environments differ; then a verdict without a worker gets the path of its
             log as worker. `require_one_run` sets this.
-        missing: how many planned cases no log has a verdict on; `write` sets this.
+        missing: how many planned cases have no verdict; `write` sets this.
         processes: the highest number of a worker process in each log's verdicts, or 0.
     """
 
@@ -175,7 +175,7 @@ class Merger:
         ]
 
     def ended_early(self) -> list[str]:
-        """Return a message for each log that does not say that its run was complete."""
+        """Return a message for each log of an incomplete run."""
         return [
             printable(f"{part.path}{_shard_text(part.header)} ended early")
             for part in self.parts
@@ -188,7 +188,7 @@ class Merger:
         return [{"name": str(part.path), "environment": dict(part.header.environment)}]
 
     def _verdicts(self) -> Iterator[tuple[Verdict, int]]:
-        """Yield each case's verdict with its place; cases that did not run come last."""
+        """Yield each case's verdict and place; cases that did not run come last."""
         overlap = _Overlap(self.shared)
         for number, part in enumerate(self.parts):
             for verdict, place in _logged(part):

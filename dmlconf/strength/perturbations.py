@@ -101,7 +101,7 @@ def _off_by_one(values: Array, defined: Array, rng: np.random.Generator) -> Arra
 
 
 def _ulp(steps: int, dtype: Any) -> _Change:
-    """Return a function that moves a normal element by a number of ULP."""
+    """Return a function that moves an element, but no subnormal one, by `steps` ULP."""
 
     def change(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
         if values.dtype != dtype:

@@ -1,7 +1,7 @@
 """The strength figure "by rewrite": whether the cases of rewrites prove what they are for.
 
-If all conditions of the rewrite hold in a case, its graph and the rewritten graph must pass. If it
-breaks a condition, only its own graph may pass.
+The graph of a case must pass. The rewritten graph must pass if the case meets all conditions of the
+rewrite, and fail if the case breaks one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 RIGHT: Final = ""
-"""Replaces a broken condition in keys if all conditions hold."""
+"""Stands in keys for cases that meet all conditions."""
 
 
 @dataclass(slots=True)

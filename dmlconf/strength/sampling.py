@@ -11,7 +11,7 @@ __all__ = ["sampled"]
 
 
 def sampled(plan: Sequence[PlannedCase], count: int | None, seed: int) -> list[PlannedCase]:
-    """Return at most `count` cases of each operator, in the plan's order; None for all."""
+    """Return at most `count` random cases of each operator, in the plan's order; None for all."""
     if count is None:
         return list(plan)
     by_operator: dict[str, list[int]] = {}

@@ -28,10 +28,11 @@ _LEAST_TERMS: Final = 8
 """The fewest elements along an axis that are divided; the order of fewer matters little."""
 
 _LEAST_PARTS: Final = 2
-"""At least one element of the output must have so many parts other than 0 after the first."""
+"""At least one element must have this many parts other than 0 after the first part."""
 
 _ROUNDING: Final = 1e-9
-"""An operator is linear if its parts add up within this share of output plus largest part."""
+"""An operator is linear if its parts add up to its output within this share of the output plus the
+largest part."""
 
 _CHANNELS: Final = 1
 """The dimension of the channels, over which a convolution adds up its products."""
@@ -60,12 +61,12 @@ def partial_sums(site: Site) -> list[Array] | None:
     `MOST_PARTS` others is what some elements of that input add.
 
     Returns:
-        The parts; None in each of these cases:
+        The parts; None if
 
-        - the output is not a floating-point sum, or is not linear in the first input
-        - the first input has integers, or fewer than 8 elements along the axis
-        - an input or a sum is not finite
-        - no element has two parts other than 0 after the first part
+        - the output is not a floating-point sum, or is not linear in the first input,
+        - the first input has integers, or fewer than 8 elements along the axis,
+        - an input or a sum is not finite,
+        - or no element has two parts other than 0 after the first part.
     """
     if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
         return None

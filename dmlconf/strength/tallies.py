@@ -12,8 +12,8 @@ class CaseTally:
     """How many defects a case, or all cases of an operator, should catch, and how many they caught.
 
     Attributes:
-        ran: how many defects change an output, or would with other inputs. In `strength.measure`, a
-            defect counts for each output and each way to inject it, unless the rule permits it.
+        ran: how many defects change an output, or would with other inputs. In `strength.measure`,
+            each output and way to inject a defect counts, unless the rule permits the change.
         caught: how many of them make the case fail.
     """
 

@@ -103,7 +103,6 @@ _EXACT: Final = {DataType.FLOAT64: 1 << 53, DataType.FLOAT32: 1 << 24, DataType.
 _LONGEST_PERIOD: Final = 1 << 32
 
 _INT64: Final = (1 << 63) - 1
-"""The largest INT64."""
 
 
 def _shifted(values: Array, start: int, data_type: DataType) -> Array:
@@ -181,7 +180,7 @@ Source: Dettmers et al., "LLM.int8(): 8-bit Matrix Multiplication for Transforme
 
 _CELL_BITS: Final = 6
 _CELLS: Final = 1 << _CELL_BITS
-"""Linear pieces of the quantile function between the probabilities 2^k and 2^(k + 1)."""
+"""How many linear pieces the quantile function has from probability 2^k to 2^(k + 1)."""
 
 _LEAST_POWER: Final = -54
 _GRID: Final = 2.0**30
@@ -189,7 +188,7 @@ _GRID: Final = 2.0**30
 
 @cache
 def _quantiles() -> tuple[Array, Array]:
-    """Return where each linear piece of the normal quantile function begins, and its change.
+    """Return where each linear piece of the normal quantile function begins, and how far it rises.
 
     Piece `64 * i + j` begins at z, where `P(|Z| > z)` is `2^(i - 54) * (1 + j / 64)` for a standard
     normal Z. The beginnings are rounded to multiples of 2^-30, so that they are the same on all
@@ -361,10 +360,10 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
     """Return a generator's arguments, changed by a challenge so that the data differ.
 
-    Equal seeds are replaced by equal seeds, since some cases need equal tensors. All seeds of
-    `specials` and `ends` are raised by the same number, since their differences decide which
-    special numbers meet. A sequence without a period gets a `shift`. A sequence with a period, and
-    `constant`, stay, since cases may need their numbers as indices.
+    Equal seeds stay equal, since some cases need equal tensors. All seeds of `specials` and `ends`
+    are raised by the same number, since their differences decide which special numbers meet. A
+    sequence without a period gets a `shift`. A sequence with a period, and `constant`, do not
+    change, since cases may need their numbers as indices.
 
     Args:
         challenge: a number from 0 to 2^64 - 1, such as the verifier of a certificate chooses.
@@ -383,7 +382,7 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
 
 
 _SHIFTS: Final = 97
-"""How many shifts a sequence may have; so few change its numbers little."""
+"""How many shifts a sequence may have; they change its numbers little."""
 
 _SPARE_SEED_BITS: Final = 16
 """Bits by which random numbers are shortened, so that a seed plus an index fits INT64."""

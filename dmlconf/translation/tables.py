@@ -43,7 +43,7 @@ class Entry:
         names: the target's names that stand for the operator: `-o Conv` selects CONVOLUTION.
         forms: the first whose condition holds is taken.
         like: the more general operator that is translated instead, with the fields that the
-            catalogue has under `specialises`. If it is empty, `forms` is used.
+            catalogue has under `specialises`; empty if `forms` are used.
     """
 
     operator: str

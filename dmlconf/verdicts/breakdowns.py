@@ -50,8 +50,8 @@ def unexplained_breakdowns(verdicts: Iterable[Verdict]) -> list[UnexplainedBreak
             if lost.blamed:
                 blamed.add(verdict.case)
     left = {
-        where: sorted(tries, key=lambda each: each[0].sequence)
-        for where, tries in met.items()
+        process: sorted(tries, key=lambda each: each[0].sequence)
+        for process, tries in met.items()
         if blamed.isdisjoint(case for _, case in tries)
     }
     fewest: dict[str, int] = {}

@@ -17,9 +17,9 @@ class ErrorMap:
 
     Attributes:
         rows: a text for each row of cells, with a digit for each cell. 0 stands for equal bits or
-            two NaN. 1 stands for an error below 1e-8 times the size of the largest finite expected
-            number (1e-8 if that is 0), and each further digit for ten times more. 9 stands for any
-            larger error.
+            two NaN, 1 for an error below 1e-8 times the size of the largest finite expected number
+            (below 1e-8 if that is 0), each further digit for ten times more, and 9 for any larger
+            error.
         axes: how many of the output's first axes the rows run over; columns run over the others.
     """
 
@@ -36,26 +36,23 @@ class Figures(Positional):
 
     Attributes:
         differing: how many elements are outside the rule.
-        worst_ulp: the greatest distance in ULP; None for integers, infinite for a NaN against a
-            number.
+        worst_ulp: None for integers, infinite for a NaN against a number.
         rule: the kind of rule, such as `ulp`.
         limit: as in `PrecisionRule`.
         margin: the share of the limit that the worst element uses or, if that is more, the mean of
             squared errors, to 4 digits; at least 1 outside the rule.
         source: where the rule comes from.
-        open: how many elements are open.
-        loose: how many elements are loose.
+        open: how many elements are open; likewise `loose`.
         typical: the largest share of the limit that measured devices use.
         typical_margin: the share of the limit that the worst element uses, divided by `typical`.
         products: how many terms the rule `accumulate` adds up for each element.
         sample: how many elements a recording has, if it does not have all.
-        histogram: numbers of elements by their least distance in ULP, as text: `{"0": 98, "4": 2}`
-            stands for 98 equal elements, and 2 that are off by 4 to 7 ULP. `NaN` stands for a NaN
-            against a number.
+        histogram: how many elements have each distance in ULP. `{"0": 98, "4": 2}` stands for 98
+            equal elements, and 2 that are off by 4 to 7 ULP; `NaN` for a NaN against a number.
         same_bits: how many elements have the same bits in both graphs of a relation.
         unfused_same_bits: how many elements of a graph have the same bits in the unfused run.
-        by_nodes: how many elements of a graph are outside the rules, but count as right since each
-            node is right for the inputs that it got.
+        by_nodes: how many elements of a graph count as right only since each node is right for the
+            inputs that it got.
     """
 
     elements: int

@@ -1,8 +1,8 @@
 """Turn dataclasses into JSON objects (records) and back, for the run log and the JSON report.
 
 A field with its default value is written only if it is marked `ALWAYS`. A class may state the order
-of the fields in `RECORD_ORDER`. Infinities and NaN, which JSON lacks, are text in fields of the type
-`float` and those annotated with `NUMBERS`. Reading ignores fields that the class lacks.
+of the fields in `RECORD_ORDER`. In fields of the type `float`, and those annotated with `NUMBERS`,
+infinities and NaN are text. Reading ignores fields that the class lacks.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def value_of(kind: type[_Value], record: Mapping[str, Any], **values: Any) -> _V
 
 @cache
 def _leaves(kind: type[Any]) -> tuple[tuple[str, _Field], ...]:
-    """Return the name of the part that holds it, or "", and each field, in order."""
+    """Return each field in order, after the name of its part; "" stands for no part."""
     leaves: list[tuple[str, _Field]] = []
     for each in _fields(kind):  # type: ignore[arg-type]  # A class is hashable.
         if each.part is None:

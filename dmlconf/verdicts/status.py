@@ -14,14 +14,13 @@ class StatusTraits:
 
     Attributes:
         meaning: when a case has the status, in the words of the documentation.
-        fails_run: whether one such verdict makes the run fail.
-        judged: whether such a verdict says that the backend was right or wrong.
+        fails_run: whether one verdict with the status makes the run fail.
+        judged: whether the backend was found right or wrong.
         gravity: of the statuses of a case's variants, the one of the highest gravity counts.
         junit: the element of JUnit XML; None for a test that passed.
-        style: the style in the terminal, for Rich.
+        style: the style of Rich in the terminal.
         colors: the colors on light and on dark pages.
-        checked: whether the case was found right, or its failure is waived. A run in which no case
-            is checked or fails proves nothing.
+        checked: whether the case was found right, or its failure is waived.
         excusable: whether a known fault or a waiver may excuse the failure.
         fails_on_demand: whether `--fail-on` may name the status.
         junit_of_run: the element of JUnit XML for a run that ended before it reached some cases;
@@ -183,7 +182,7 @@ class Status(StrEnum):
 
     @property
     def fails_run(self) -> bool:
-        """Whether one such verdict makes the run fail."""
+        """Whether one verdict with the status makes the run fail."""
         return self.traits.fails_run
 
     @property

@@ -169,8 +169,7 @@ class Judgement(Positional):
     Attributes:
         unchecked_outputs: if some outputs were compared, the others, which have no independent
             expectation.
-        circumstance: the circumstance that failed after a plain run that passed; None if none
-            failed.
+        circumstance: the circumstance that failed after a plain run that passed, or None.
         circumstances: the result under each circumstance up to the first that fails: a status, or
             `not applicable`.
         variants: the result in each variant, by label; empty if there is only one.
@@ -220,7 +219,7 @@ class Execution(Positional):
         warnings: the warnings of the driver or a debug layer, which do not fail the case.
         worker: the fleet's worker that ran the case; None for the run's own machine.
         process: the number of the worker process that ran the case; None for dmlconf's own process.
-        sequence: the number of the case among the cases of that process.
+        sequence: the number of the case among the cases of the process.
         lost_processes: the worker processes that broke down while the case ran or waited in them.
     """
 

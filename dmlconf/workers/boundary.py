@@ -237,7 +237,6 @@ def _array(what: str, value: object, most: int) -> Array:
 
 
 def _indices(what: str, value: object, most: int, count: int) -> Array:
-    """Return a vector of at most `most` indices, each from 0 to `count - 1`."""
     indices = _array(what, value, most)
     if indices.dtype.kind not in "iu" or indices.ndim != 1:
         raise _MalformedError(f"{what} are not a vector of indices")

@@ -54,7 +54,7 @@ def processor_quota(root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> int |
 def _folders(controller: str, root: Path, membership: Path) -> Iterator[tuple[int, Path]]:
     """Yield the version and the folder of each group from this process's own up to the root.
 
-    In a container, `membership` often names a path on the host, and only the root's folder exists.
+    In a container, often only the root's folder exists.
     """
     lines: list[str] = []
     with suppress(OSError, UnicodeDecodeError):

@@ -104,8 +104,8 @@ class Grace:
 def grace() -> Iterator[Grace]:
     """Give a block time to save results after an interrupt.
 
-    When `requested` is true, the block should save its results and call `deliver`. Otherwise,
-    `KeyboardInterrupt` is raised after `GRACE_SECONDS`, or at a second interrupt outside an
+    When `requested` is true, the block should save its results and call `deliver`. If it does
+    not, `KeyboardInterrupt` is raised after `GRACE_SECONDS`, or at a second interrupt outside an
     `Uninterrupted` block.
 
     Without `treat_termination_as_interrupt` before, Ctrl-C ends the block at once. Outside the main

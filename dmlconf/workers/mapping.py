@@ -66,8 +66,6 @@ def in_processes(
 
 
 class _Process:
-    """A process that applies functions to items, one after the other."""
-
     def __init__(self, start: Callable[..., None], state: tuple[Any, ...]) -> None:
         with children_ignore_interrupts():
             self._process, self.connection = spawned(_serve, start, state)
@@ -78,7 +76,7 @@ class _Process:
             self.connection.send((function, item))
 
     def received(self) -> Any:
-        """Return the next result; raise `ProcessError` or what a function in the process raised."""
+        """Return the next result, or raise `ProcessError` or what a function raised."""
         try:
             result, error = self.connection.recv()
         except (EOFError, ConnectionResetError) as end:

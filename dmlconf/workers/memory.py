@@ -128,14 +128,14 @@ def killed_for_memory(ending: str) -> str:
 def may_take_much(case: Case) -> bool:
     """Return whether a case may take so much memory that its process is killed."""
     if isinstance(case.expectation, ExpectedRejection):
-        return False  # Rejected cases have no tensors.
+        return False  # A backend that rejects it creates no tensors.
     return judged_bytes(case) > min(MUCH, machine_memory() // _SHARE)
 
 
 def judged_bytes(case: Case) -> int:
     """Return about how many bytes running and judging a case takes.
 
-    Elements of all data types take as much, since computations are in FLOAT64.
+    An element takes as much in each data type, since computations are in FLOAT64.
     """
     size, elements = sizes_of(case)
     return max(_ELEMENT * elements, _COPIES * size)

@@ -1,11 +1,10 @@
 """Run cases in worker processes, so that a crash or a hang costs few cases their results.
 
-- If a worker breaks down in a batch, all cases of the batch without an outcome run again, one at a
-  time, since any of them may be the cause.
+- If a worker breaks down in a batch, the cases without an outcome run again, one at a time.
 - If a worker breaks down on a single case after others, an earlier case may be the cause. So the
   case runs once more, alone in a fresh process, before it is blamed.
-- After `REPEATS` cases of an operator died alone in the same way, the next single case that dies so
-  is blamed at once.
+- After `REPEATS` cases of an operator died alone in the same way, the next single case that does is
+  blamed at once.
 - After `HOPELESS` crashes of an operator in a row, its cases that wait outside batches are not run.
 - Without `second_tries`, the first case without an outcome is blamed at once, and the cases after
   it in its batch get no result.
@@ -127,7 +126,7 @@ class WorkerPool:
         Args:
             workers: how many processes run side by side at most.
             timeout: as in `Limits`; likewise `memory` and `second_tries`.
-            task: what a worker does with cases; can be pickled.
+            task: what a worker does with cases; it must be possible to pickle it.
 
         Raises:
             ProcessError: the folder for temporary files cannot be used.

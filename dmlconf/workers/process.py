@@ -78,7 +78,7 @@ class WorkerProcess:
         batch: the cases that were sent and have no result yet.
         idle: whether the process waits for the next batch.
         single: whether the last batch had a single case.
-        alone: whether the last batch was the first, and had a single case.
+        alone: whether the process was sent only one batch, of a single case.
         fresh: whether no batch was sent yet.
         ran_suspect: whether a case was sent that must have a process to itself.
         growth: how many bytes of memory the process has grown by since the backend became ready.

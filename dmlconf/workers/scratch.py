@@ -1,7 +1,7 @@
 """Create the temporary folder of a run, and remove folders that dead runs have left.
 
-Each folder has a lock file next to it, which the run keeps locked until it ends. A folder whose lock
-is free belongs to a dead run.
+Each folder has a lock file next to it, which the run keeps locked until it ends. A folder whose
+lock file is not locked belongs to a dead run.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ScratchFolder:
 
 
 def _locked_file() -> tuple[Path, FileLock]:
-    """Create and lock a file; try another if a new run removes it before."""
+    """Create and lock a file; try another if a new run removes it first."""
     while True:
         descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
         os.close(descriptor)
@@ -87,7 +87,7 @@ def _locked_file() -> tuple[Path, FileLock]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders and lock files of this user's dead runs, and single lock files."""
+    """Remove the folders and lock files of this user's dead runs."""
     with suppress(OSError):
         for lock_file in temporary_folder().glob(f"{_PREFIX}*{_LOCK}"):
             folder = lock_file.with_suffix("")

@@ -31,9 +31,9 @@ def collect_garbage_seldom() -> None:
 
 @contextmanager
 def lasting_values() -> Iterator[None]:
-    """Disable garbage collection in the block; it then never scans the objects alive at its end.
+    """Collect no garbage in the block, and never scan the objects that are alive at its end.
 
-    Otherwise scans would take a third of the time of loading a suite.
+    Such scans would take a third of the time of loading a suite.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -62,7 +62,6 @@ MOST_WARNINGS: Final = 10
 MOST_BLOCKS: Final = 3
 """The most blocks with loose elements that are listed."""
 MOST_BREAKDOWNS: Final = 5
-"""The most breakdowns that are listed."""
 MOST_OPERATORS: Final = 5
 """The most operators that a line names."""
 
@@ -79,8 +78,7 @@ class RoomTotals:
     """How many elements were compared, and how many of them the rules hardly judged.
 
     Attributes:
-        open: elements that any value would satisfy.
-        loose: loose elements, the open ones included.
+        loose: how many elements are loose, the open ones included.
     """
 
     elements: int
@@ -225,7 +223,6 @@ def deviation_lines(log: RunLog) -> list[str]:
 
 
 def _counts_by_name(log: RunLog, kind: ReasonKind) -> list[str]:
-    """Return how many verdicts have a reason of this kind, by the name in the reason's message."""
     names = Counter(
         verdict.reason.message.partition(":")[0]
         for verdict in with_reason(log.verdicts)
@@ -239,7 +236,7 @@ class FarOperator:
     """An operator of which passing cases are far from the results of known devices.
 
     Attributes:
-        cases: how many of the operator's passing cases are far.
+        cases: how many passing cases are far.
         typical_margin: the error of the farthest case, in multiples of the greatest error of known
             devices.
         case: the identifier of the farthest case.
@@ -347,9 +344,9 @@ def warning_lines(log: RunLog) -> list[str]:
 
 
 def breakdown_lines(log: RunLog) -> list[str]:
-    """Return at most `MOST_BREAKDOWNS` of `unexplained_breakdowns`, and a command.
+    """Return at most `MOST_BREAKDOWNS` of `unexplained_breakdowns`, and how to diagnose them.
 
-    The command finds the cause. The list is empty if there are no breakdowns.
+    The list is empty if there are none.
     """
     found = unexplained_breakdowns(log.verdicts)
     if not found:
@@ -375,7 +372,7 @@ def disputes_note(log: RunLog) -> str | None:
 
 
 def by_nodes_note(log: RunLog) -> str | None:
-    """Return how many graphs have elements that are right by their nodes alone; None if none."""
+    """Return how many graphs have elements that are right by their nodes; None if none has."""
     cases = [
         verdict.case
         for verdict in log.verdicts
@@ -402,7 +399,7 @@ def debug_layer_note(log: RunLog) -> str | None:
 
 
 def plain_notes(log: RunLog) -> tuple[str | None, ...]:
-    """Return the remarks that are one sentence in every report; None where one does not apply."""
+    """Return the remarks of one sentence each; None for those that do not apply."""
     return (
         unchecked_note(log),
         unchecked_outputs_note(log),

@@ -34,14 +34,14 @@ __all__ = [
 HEADING: Final = "What failures share"
 
 LEAST_FAILURES: Final = 3
-"""Smaller groups are reported without a condition, which failures may share by chance."""
+"""Smaller groups are reported without a condition, which they may share by chance."""
 
 MOST_NAMED: Final = 3
 """The most operators that a sentence names."""
 MOST_OPTIONS: Final = 8
 """A group of more operators has a command without options `-o`."""
 MOST_ALTERNATIVES: Final = 2
-"""The most conditions with the same cases that a sentence names besides the chosen one."""
+"""The most other conditions with the same cases that a sentence names."""
 
 _MEANINGS: Final = {
     "not Packed": "strides are not packed",
@@ -207,7 +207,7 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
 
 
 def not_shown(log: RunLog, entries: Sequence[ShownFailure]) -> int:
-    """Return how many failures are neither shown nor among the `others` of a shown one."""
+    """Return how many failures are neither shown nor among the `others` of shown ones."""
     return max(0, len(failing(log.verdicts)) - sum(1 + shown.others for shown in entries))
 
 
@@ -225,7 +225,7 @@ def _operator(verdict: Verdict) -> str:
 
 
 def _trace(verdict: Verdict) -> str:
-    """Return the message that a case broke with, without its numbers; empty if it did not break."""
+    """Return the message that a case broke with, without its numbers; else ""."""
     if verdict.status is not Status.BROKEN or verdict.reason is None:
         return ""
     message = verdict.reason.message.replace(verdict.case, "")

@@ -79,7 +79,7 @@ class OperatorsTable:
     """A row for each operator or family, in the first layout that fits, or else the narrowest.
 
     Attributes:
-        total: the last line, which shows the totals of all operators if there are several rows.
+        total: the last line, which is shown if there are several rows.
     """
 
     rows: Sequence[OperatorTotals]
@@ -104,7 +104,7 @@ def shown_table(log: RunLog, *, every_operator: bool = False) -> Iterator[Operat
     """Yield the table of a run, and how many operators it leaves out.
 
     Args:
-        every_operator: whether the table has a row for each of many operators.
+        every_operator: whether each operator has a row, even if there are more than `MOST_ROWS`.
     """
     rows, total = summary.operator_totals(log)
     if every_operator or len(rows) <= MOST_ROWS:

@@ -50,10 +50,9 @@ class OperatorStrength:
     """An operator's row of the table.
 
     Attributes:
-        injected: how many defects, each of an output and a data type, the suite should catch
-            (`Tally.outside`).
-        caught: how many of the injected defects at least one case catches.
-        within: how many defects the suite need not catch, since the rules permit them.
+        injected: how many mutants the suite should catch (`Tally.outside`).
+        caught: how many of them at least one case catches.
+        within: how many mutants the suite need not catch, since the rules permit them.
         cases_injected: how many pairs of a case's output and a defect break the output's rule.
         cases_caught: in how many of these pairs the case fails.
         refused: how many pairs of a case and a legitimate difference fail.
@@ -175,7 +174,6 @@ def _defects_table(strength: Strength) -> RenderableType:
 
 
 def _by_defect(strength: Strength) -> dict[tuple[str, str], Tally]:
-    """Return the sums of the tallies of each operator and kind of defect."""
     sums: dict[tuple[str, str], Tally] = {}
     for mutant, tally in sorted(strength.mutants.items()):
         of_defect = sums.setdefault((mutant.operator, mutant.defect.partition(",")[0]), Tally())

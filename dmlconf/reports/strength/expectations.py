@@ -51,7 +51,7 @@ def _by_operator(figure: ExpectationFigure) -> dict[str, ExpectationTally]:
 
 
 def weak_operators(figure: ExpectationFigure, least: float) -> dict[str, float]:
-    """Return the percentage that an operator's cases notice, where it is below `least`."""
+    """Return the operators whose cases notice less than `least` percent, with percentages."""
     shares = {name: _share(tally) for name, tally in _by_operator(figure).items()}
     return {name: noticed for name, noticed in shares.items() if noticed < least}
 

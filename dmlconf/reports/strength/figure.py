@@ -60,17 +60,17 @@ class Table:
 
 @dataclass
 class Setting:
-    """The cases that are measured, and the options of measuring.
+    """The measured cases, and the options of measuring.
 
     Attributes:
-        models: the selected cases with the tag `model` and without `captured`; not all of them need
-            be in `plan`.
+        models: the selected cases with the tag `model` but not `captured`, even if `plan` lacks
+            them.
         jobs: how many processes measure.
-        sample: the most cases of each operator and, for driver defects, of each pair of defect and
-            operator; None for all. Some figures try more if the sample notices too little.
-            Figures with `FigureKind.takes_all` ignore it.
-        chosen: the names of the figures that are measured.
-        recordings: the recordings from which `injected` took expected values; empty before.
+        sample: the most cases of each operator or, for driver defects, of each pair of defect and
+            operator; None for all. Some figures try more if the sample notices too little, and some
+            take all (`FigureKind.takes_all`).
+        chosen: the names of the measured figures.
+        recordings: the recordings from which `injected` took expected values.
     """
 
     plan: Sequence[PlannedCase]
@@ -150,7 +150,7 @@ class Figure(ABC):
         """Yield the result, in one or more sentences."""
 
     def table(self) -> Table | None:
-        """Return the figure's table; None for none."""
+        """Return the figure's table; None if it has none."""
         return None
 
     def lacks(self) -> Iterator[tuple[str, Iterable[str]]]:
@@ -198,7 +198,7 @@ class FigureKind:
     """A figure that can be measured.
 
     Attributes:
-        name: the name, as --figure takes it.
+        name: the name that --figure takes.
         introduction: what the figure is, as items of a list in Markdown.
         subject: what the figure counts, for the message that it was not measured.
         usual: whether it is measured if the user names no figure.

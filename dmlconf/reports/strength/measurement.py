@@ -59,7 +59,7 @@ class Measurement:
 
     Attributes:
         strength: the tallies of injected defects and perturbations; empty if neither was chosen.
-        sample: the same as `Setting.sample`.
+        sample: as in `Setting`.
     """
 
     figures: Mapping[str, Figure]
@@ -83,7 +83,7 @@ class Measurement:
 
 
 def measured(setting: Setting) -> Measurement:
-    """Measure the figures that are chosen.
+    """Measure the chosen figures.
 
     Raises:
         InvalidFilesError: a case cannot be built, or is not valid.

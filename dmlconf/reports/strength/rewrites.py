@@ -21,11 +21,7 @@ _HEADINGS: Final = ("Rewrite", "Kind", "Cases", "Right", "Conditions", "Proven")
 
 
 def _needed() -> Iterator[tuple[str, str]]:
-    """Yield each rewrite with `RIGHT`, and with each of its conditions.
-
-    `RIGHT` stands for a graph in which the rewrite is right, a condition for a graph that breaks
-    only this condition.
-    """
+    """Yield each rewrite with `RIGHT`, and with each of its conditions."""
     for name, rewrite in rewrites().items():
         yield name, RIGHT
         for condition in rewrite.conditions:

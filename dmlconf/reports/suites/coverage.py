@@ -38,7 +38,7 @@ _PARTS: Final = {
     "example": "Examples",
     "constraint": "Constraints",
 }
-"""The heading of each kind of documented parts."""
+"""The headings of the kinds of documented parts."""
 
 _HEADINGS: Final = ("Operator", *map(str.capitalize, KINDS), "Recorded", *_PARTS.values())
 _SHORT: Final = ("Operator", "Cases", "Recorded", "Covered", "Missing")
@@ -65,7 +65,7 @@ class Coverage:
 
 
 def closing_sentence(rows: Sequence[OperatorCoverage]) -> str:
-    """Return one sentence that says how much is covered."""
+    """Return one sentence on how much is covered."""
     covered, of = total_share(rows)
     share = percentage(covered, of)
     without = sum(not row.total for row in rows)
@@ -178,7 +178,7 @@ _MOST_LISTED: Final = 5
 
 
 def graph_sentence(graphs: GraphCoverage) -> str:
-    """Return one sentence about the operators that graphs connect."""
+    """Return one sentence on the operators that graphs connect."""
     nodes, pairs = len(graphs.operators), len(graphs.neighbours)
     return (
         f"{counted(graphs.cases, 'graph')} of up to {counted(graphs.most_nodes, 'node')}: "

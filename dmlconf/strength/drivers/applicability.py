@@ -52,11 +52,11 @@ class Applicability:
     def rest(
         self, sample: int | None, seed: int, pairs: Iterable[OperatorDefect]
     ) -> dict[int, list[OperatorDefect]]:
-        """Return the pairs to try with each case that `chosen` left out, by its index in the plan.
+        """Return what `chosen` leaves out of some pairs, in the same form.
 
         Args:
-            sample: as given to `chosen`.
-            seed: as given to `chosen`.
+            sample: as for `chosen`.
+            seed: as for `chosen`.
             pairs: the pairs to try.
         """
         left: dict[OperatorDefect, Sequence[int]] = {}

@@ -179,7 +179,7 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
     """Return whether a case of an operator may meet the conditions.
 
-    Only `aliased` and conditions on the data type of the first input or output are checked.
+    Only `aliased` and named conditions on the data type of the first input or output count.
     """
     entry = operator(name)
     for one in conditions:

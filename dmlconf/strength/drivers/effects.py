@@ -28,7 +28,7 @@ __all__ = ["EFFECTS", "ranked"]
 def _packed(right: Computation, settings: Settings) -> Arrays | None:
     """Ignore strides, as if tensors were packed.
 
-    Settings: `tensors`, inputs or outputs; `only`, a tensor's name; `layout`, the tensors' layout.
+    Settings: `tensors`, inputs or outputs; `only`, the only tensor; `layout`, the only layout.
     """
     reads = settings["tensors"] == "inputs"
     changed = {}
@@ -304,7 +304,7 @@ def _flush(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _alias(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace every second element of an input in place by the output's element before it."""
+    """Replace every second element of inputs in an output's buffer by the output before it."""
     inputs = {}
     for output, source in right.case.in_place.items():
         old, new = right.inputs.get(source), right.outputs.get(output)

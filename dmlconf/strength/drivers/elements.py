@@ -62,8 +62,8 @@ def overflow(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a kernel whose index of elements overflows.
 
     Settings: `bits` of the index, and `of`, inputs or outputs. After an overflow, a tensor is read
-    or written from its beginning again; outputs from 2^`bits` on stay zero. None if no tensor has
-    more than 2^`bits` elements.
+    or written from its beginning again; output elements from 2^`bits` on are zero. None if no
+    tensor has more than 2^`bits` elements.
     """
     most = 1 << settings["bits"]
     reads = settings["of"] == "inputs"
@@ -108,7 +108,7 @@ def _changed(right: Computation, array: Array, settings: Settings) -> Array | No
 
 
 def _start(settings: Settings, length: int, desc: Mapping[str, Any]) -> int:
-    """Return the index of the first chosen element; for `last_tile` the size of a tile."""
+    """Return the index from which on elements are chosen; for `last_tile` the size of a tile."""
     if "last_tile" in settings:
         return int(settings["last_tile"])
     start = settings.get("from", settings.get("rows_from", 0))
@@ -118,12 +118,18 @@ def _start(settings: Settings, length: int, desc: Mapping[str, Any]) -> int:
 
 
 def _chosen(settings: Settings, length: int, start: int) -> Array:
-    """Return the indices of the chosen elements along the axis, by default all.
+    """Return the indices of the chosen elements along the axis.
 
-    Settings: `from` (an index, `half`, or `group` for the second of GroupCount groups), `last`,
-    `first`, `tile` (the elements after the last whole tile), `last_tile` (the last of several
-    tiles, whole or not), `edge` (the last element of the last whole group), `every` (from `offset`
-    on), `second_half`.
+    Of these settings, the first that is given counts:
+
+    - `last_tile`: the last of several tiles, whole or not
+    - `edge`: the last element of the last whole group
+    - `last`: so many elements at the end, unless there are no others
+    - `first`: so many elements at the beginning
+    - `tile`: the elements after the last whole tile
+    - `every`: each such element from `offset` on
+    - `second_half`
+    - `from`: an index, `half`, or `group` for the second of GroupCount groups; by default 0
     """
     indices = np.arange(length)
     if "last_tile" in settings:
@@ -172,7 +178,7 @@ def _laid_out(
 
 
 def _axes(right: Computation, array: Array, axis: int | str) -> list[int]:
-    """Return the axes that a number or name stands for; a number out of range is cut off."""
+    """Return the axes that a number or name stands for; too large a number is the nearest axis."""
     desc, rank = right.desc, array.ndim
     if axis == "reduced":
         return [a for a in dict.fromkeys(desc["Axes"]) if a < rank]
@@ -191,7 +197,10 @@ def _axes(right: Computation, array: Array, axis: int | str) -> list[int]:
 
 
 _Value = Callable[[Array, Array, int, Mapping[str, Any]], Array | None]
-"""Returns what replaces the chosen elements, given rows, their indices, `_start` and the desc."""
+"""Returns what replaces the chosen elements of rows; None if nothing can.
+
+The arguments are the rows, the indices of the chosen elements, `_start` and the desc.
+"""
 
 
 def _float(value: float) -> _Value:

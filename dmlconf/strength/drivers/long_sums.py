@@ -21,7 +21,7 @@ def half_sums(right: Computation, settings: Settings) -> Arrays | None:
     """Return the outputs of a GEMM or a convolution that rounds its sums to FLOAT16 repeatedly.
 
     The setting `every` is the number of terms that are added up in FLOAT32 between two roundings. A
-    convolution rounds only after whole channels, after fewer terms if `every` is no multiple.
+    convolution rounds only after whole channels: as many as have at most `every` terms, at least 1.
 
     Fused activations and BACKWARD convolutions are not supported. None if the reference fails.
     """

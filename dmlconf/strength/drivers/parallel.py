@@ -35,10 +35,9 @@ def measure_drivers(
 ) -> tuple[Applicability, DriverStrength]:
     """Return which cases each defect applies to, and which defects the cases notice.
 
-    Each defect is tried on a sample of the cases of each operator that meet its conditions. It is
-    tried on the other cases, too, if fewer than `FEW` of the sample notice it, or none if the
-    sample is smaller than `FEW`. Only the sample is tried if `defects` are given, or if an entry
-    says why no case catches its defect.
+    Each defect is tried on a sample of each operator's cases that meet its conditions. If fewer
+    than `FEW` notice it (none, for a sample smaller than `FEW`), it is tried on the others, too,
+    unless `defects` are given or its entry says why no case catches it.
 
     Args:
         suite_paths: the files of the suite, whose recordings give expected values.
@@ -71,7 +70,6 @@ def measure_drivers(
 def _measured(
     mapped: ItemMap, plan: Sequence[PlannedCase], by_case: Mapping[int, list[OperatorDefect]]
 ) -> Iterator[tuple[int, DriverStrength]]:
-    """Yield the number of cases and the tally of each chunk."""
     tries = [(plan[index], pairs) for index, pairs in by_case.items()]
     chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
     for chunk, part in zip(chunks, mapped(_Worker.measure, chunks), strict=True):
