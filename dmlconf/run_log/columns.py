@@ -222,7 +222,7 @@ def _arranging(names: Sequence[str], given: Sequence[str]) -> Callable[[Any], tu
 
 
 class _Shared:
-    """A column of values that are often equal, as pickles; equal pickles are kept once."""
+    """A column of values as pickles, of which equal ones are kept once."""
 
     def __init__(self) -> None:
         self.numbers = array("I")

@@ -33,8 +33,8 @@ class Difference:
         """Return the difference as text, such as `backend: numpy there, directml here`.
 
         Args:
-            one: the word after the first value.
-            other: the word after the second value.
+            one: what follows the first value, such as `there`.
+            other: what follows the second value, such as `here`.
         """
         return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
 

@@ -23,7 +23,7 @@ FORMAT: Final = 1
 
 
 class InvalidLogError(ExpectedError):
-    """A run log that cannot be used; the message names the file and the problem."""
+    """A run log that cannot be used; the message says why."""
 
 
 class LogLine(NamedTuple):

@@ -26,7 +26,7 @@ _MOST_NAMED: Final = 5
 
 
 class MergeError(InvalidLogError):
-    """Logs that cannot be merged, such as logs of two runs; the message says which ones and why."""
+    """Logs that cannot be merged, such as logs of two runs; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

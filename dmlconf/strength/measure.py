@@ -117,7 +117,6 @@ class Strength:
     Attributes:
         legitimate: how many legitimate differences were tried, by operator and name.
         refused: the legitimate differences that failed.
-        cases: how many cases were used.
         unused: the cases that do not pass with the right outputs.
         noticed: the tallies of cases that are no graphs, by identifier.
         perturbed: the tallies of perturbations, by kind and operator.

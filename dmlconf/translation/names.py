@@ -28,7 +28,7 @@ class AmbiguousOperatorError(LookupError):
 
 @cache
 def standard_names() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    """Return DirectML's operators by target, then by name: `["onnx"]["Conv"]` is (CONVOLUTION,)."""
+    """Return DirectML's operators by target, then by the target's names, such as `Conv`."""
     from dmlconf.translation.tables import TARGETS, table  # DirectML's names need no tables.
 
     return {target: table(target).names() for target in TARGETS}

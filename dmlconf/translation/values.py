@@ -20,7 +20,7 @@ def bound_as_taken(names: Namespace, value: float) -> Array:
     """Return a bound in a tensor's data type, without dimensions, as DirectML takes it.
 
     Args:
-        names: the fields of a desc with a Min, such as that of ELEMENT_WISE_CLIP1.
+        names: the fields of a desc with a Min and a Max.
         value: the desc's Min or Max.
     """
     tensor = names["InputTensor"]

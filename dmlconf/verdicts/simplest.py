@@ -21,12 +21,12 @@ _FEW_ELEMENTS: Final = 1000
 def simplest(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on the simplest case; there must be at least one verdict.
 
-    Cases are compared by these facts, in this order; the first of two is simpler:
+    Of two cases, the first of these differences decides which is simpler:
 
-    - without the tag `invalid`, or with it
-    - with known facts, or without
-    - at most 1,000 elements in inputs and outputs, or more
-    - not made for pairs or triples of values, or made for them
+    - no tag `invalid`
+    - known facts
+    - at most 1,000 elements in inputs and outputs
+    - not made for pairs or triples of values
     - fewer elements, a shorter identifier, an earlier identifier in the alphabet
     """
     return min(verdicts, key=_key)

@@ -43,10 +43,7 @@ class StatusTraits:
 
 
 class Status(StrEnum):
-    """The judgement on one case.
-
-    A new status also needs an entry in the lists in `schemas/`.
-    """
+    """The judgement on one case."""
 
     traits: StatusTraits
 

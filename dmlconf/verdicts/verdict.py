@@ -311,7 +311,7 @@ class Verdict(Positional):
 
     @property
     def circumstance(self) -> str | None:
-        """The circumstance that failed after a plain run that passed; None if none failed."""
+        """The circumstance that failed after a plain run that passed, or None."""
         return self.judgement.circumstance
 
     @property
@@ -320,13 +320,13 @@ class Verdict(Positional):
         return self.execution.seconds
 
     def of_case(self, **changes: Any) -> Verdict:
-        """Return the verdict with another identity, such as another `location`."""
+        """Return the verdict with changes of its identity."""
         return replace(self, identity=replace(self.identity, **changes))
 
     def judged(self, **changes: Any) -> Verdict:
-        """Return the verdict with another judgement, such as another `status` and `reason`."""
+        """Return the verdict with changes of its judgement."""
         return replace(self, judgement=replace(self.judgement, **changes))
 
     def ran(self, **changes: Any) -> Verdict:
-        """Return the verdict with another execution, such as another `worker`."""
+        """Return the verdict with changes of its execution."""
         return replace(self, execution=replace(self.execution, **changes))

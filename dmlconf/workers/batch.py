@@ -39,11 +39,11 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
 
 
 class _TooFewError(Exception):
-    """A backend returned fewer outcomes than it was given cases."""
+    """A backend returned fewer outcomes than cases."""
 
 
 class _TooManyError(Exception):
-    """A backend returned more outcomes than it was given cases."""
+    """A backend returned more outcomes than cases."""
 
 
 def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:

@@ -40,7 +40,7 @@ _MOST_ITEMS: Final = 1_000
 _MOST_ELEMENTS: Final = 1_000_000
 """The most elements of an output, unless the case has a larger one."""
 _LEAST_SAMPLE: Final = 2
-"""The fewest elements of a sample: the first and the last, as in `sample_indices`."""
+"""The fewest elements of a sample: the first and the last."""
 _LARGEST_DETAILS: Final = 100_000
 """The most characters of an environment's details as JSON."""
 

@@ -43,7 +43,7 @@ _SHARE: Final = 8
 """A case takes much memory above `MUCH` bytes, or above an eighth of `machine_memory()`."""
 
 _SMALL: Final = 1 << 20
-"""A case whose tensors have fewer bytes than this is taken to fit into any memory."""
+"""Tensors of fewer bytes are taken to fit into any memory."""
 
 
 def tensor_bytes(case: Case) -> int:

@@ -184,7 +184,7 @@ class WorkerProcess:
         self.connection.close()
 
     def ending(self) -> str:
-        """Return how the process ended, as `how_it_ended` describes it."""
+        """Return how the process ended, by `how_it_ended`."""
         return how_it_ended(self._process)
 
     def diagnostics(self) -> str:

@@ -250,10 +250,7 @@ class _Sender:
 
 
 def _isolate(diagnostics: Path) -> None:
-    """Redirect output to `diagnostics`, ignore interrupts, and let the process end with dmlconf.
-
-    Except on Windows, the process gets a process group of its own.
-    """
+    """Redirect output to `diagnostics`, ignore interrupts, and let the process end with dmlconf."""
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

@@ -62,7 +62,6 @@ class OperatorTotals:
         worst_ulp: the greatest distance in ULP of outputs with the rule `ulp`; None if unknown.
         margin: the greatest share of its limit that an output of a passing case uses; None if
             unknown. Outputs with the rule `exact` do not count.
-        seconds: how long the backend took.
         histogram: the sums of `Figures.histogram`.
     """
 
@@ -286,7 +285,7 @@ def nearest_lines(log: RunLog) -> list[str]:
 
 
 def diagnostic_lines(reason: Reason) -> list[str]:
-    """Return the last lines of a reason's diagnostics, at most `MOST_DIAGNOSTIC_LINES`."""
+    """Return at most `MOST_DIAGNOSTIC_LINES` last lines of a reason's diagnostics."""
     return reason.diagnostics.rstrip().splitlines()[-MOST_DIAGNOSTIC_LINES:]
 
 
@@ -315,7 +314,7 @@ def _expected(header: Header) -> str:
 
 
 def ulp_text(value: float | None) -> str:
-    """Return a number of ULP as text: `12,345`, `1.2e7`, `-` for None, `∞` if not finite."""
+    """Return a number of ULP as text: `12,345`, `1.2e7`, `-` for None, or `∞`."""
     if value is None:
         return "-"
     if not math.isfinite(value):
@@ -327,6 +326,6 @@ def ulp_text(value: float | None) -> str:
 
 
 def slowest_lines(log: RunLog, count: int) -> list[str]:
-    """Return the `count` cases that took the backend longest, the slowest first, with seconds."""
+    """Return lines on the `count` slowest cases, the slowest first."""
     slowest = sorted(log.verdicts, key=lambda verdict: -verdict.seconds)[:count]
     return [f"{verdict.seconds:8.3f} s  {verdict.case}" for verdict in slowest]

@@ -1,7 +1,4 @@
-"""The terminal report's table: a row for each operator, each failing one, or each family.
-
-A narrow terminal gets headings on two lines, names on several, or fewer columns.
-"""
+"""The terminal report's table: a row for each operator, each failing one, or each family."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The base of the reports on a suite's strength: a figure, its kind and how it is measured.
-
-To add a figure, write a module with its `FigureKind`, and list it in `measurement.FIGURES`.
-"""
+"""The base of the reports on a suite's strength: a figure, its kind and how it is measured."""
 
 from __future__ import annotations
 
@@ -65,7 +62,6 @@ class Setting:
     Attributes:
         models: the selected cases with the tag `model` but not `captured`, even if `plan` lacks
             them.
-        jobs: how many processes measure.
         sample: the most cases of each operator or, for driver defects, of each pair of defect and
             operator; None for all. Some figures try more if the sample notices too little, and some
             take all (`FigureKind.takes_all`).

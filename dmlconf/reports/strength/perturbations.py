@@ -29,7 +29,7 @@ class KindShare:
     Attributes:
         operators: which operators are counted, in words.
         tried: how many outputs were perturbed.
-        caught: how many of them fail their case.
+        caught: how many of them fail.
         target: what percentage should fail.
     """
 

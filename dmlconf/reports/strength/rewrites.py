@@ -1,8 +1,4 @@
-"""Report the strength figure "by rewrite": which rewrites and which of their conditions are tested.
-
-A rewrite is tested by graphs in which it is right, and each of its conditions by graphs that break
-only this condition.
-"""
+"""Report the strength figure "by rewrite": which rewrites and conditions are tested."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ _HEADINGS: Final = ("Rewrite", "Kind", "Cases", "Right", "Conditions", "Proven")
 
 
 def _needed() -> Iterator[tuple[str, str]]:
-    """Yield each rewrite with `RIGHT`, and with each of its conditions."""
+    """Yield each rewrite with `RIGHT`, for graphs in which it is right, and with its conditions."""
     for name, rewrite in rewrites().items():
         yield name, RIGHT
         for condition in rewrite.conditions:

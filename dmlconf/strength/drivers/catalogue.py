@@ -50,7 +50,6 @@ class BugReport:
 
     Attributes:
         name: the report's name in `reports.yaml`.
-        product: the product whose results were wrong.
     """
 
     name: str

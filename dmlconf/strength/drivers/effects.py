@@ -1,7 +1,4 @@
-"""Effects of driver defects: wrong reads, arithmetic and writes, many of them in any operator.
-
-Effects that are wrong formulas of some operators are in the modules `..._formulas`.
-"""
+"""Effects of driver defects: wrong reads, arithmetic and writes, many of them in any operator."""
 
 from __future__ import annotations
 

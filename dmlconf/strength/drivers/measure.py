@@ -31,7 +31,7 @@ class DriverTally:
     """The cases' results for one driver defect in one operator.
 
     Attributes:
-        tried: how many cases that meet the conditions were tried.
+        tried: how many cases were tried.
         ran: how many of them have an output that the defect changes, or would with other data.
         hidden: how many of `ran` have data that hide the defect.
         caught: how many do not pass with the defect.
