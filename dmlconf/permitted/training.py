@@ -29,7 +29,7 @@ __all__ = [
 
 
 class _Moments(NamedTuple):
-    """The updated moments M and V, FLOAT64, and how far each may be off."""
+    """The updated moments M and V, FLOAT64, and the greatest error of each element."""
 
     m: Array
     v: Array
@@ -51,8 +51,8 @@ def adam_optimizer_candidates(desc: AdamOptimizerDesc) -> tuple[Sequence[Interva
     """Return the candidates for the parameters, and one interval for each of the moments.
 
     FLOAT16 parameters have a candidate for each way to hold both moments: in FLOAT32, truncated to
-    FLOAT16, and rounded to the nearest FLOAT16 number. There are further candidates if V may have
-    either sign, or if a step may overflow before it is divided.
+    FLOAT16, and rounded to the nearest FLOAT16 number. Further candidates are for a V that may have
+    either sign, and for a step that may overflow before it is divided.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
     Measured: DirectML 1.15.4 truncates the moments in tensors of more than 4 dimensions.
@@ -111,10 +111,7 @@ def _of_the_other_sign(desc: AdamOptimizerDesc, moments: _Moments) -> Iterator[_
 
 
 def _to_nearest_or_infinity(values: Array) -> Array:
-    """Return the nearest FLOAT16 numbers, and infinity for all beyond the largest one.
-
-    Measured: some stores make infinity of whatever exceeds the largest number.
-    """
+    """Return the nearest FLOAT16 numbers, and infinity beyond the largest one, as measured."""
     beyond = np.abs(values) > LARGEST_FLOAT16
     return np.where(beyond, np.copysign(np.inf, values), to_nearest(values))
 
@@ -140,20 +137,19 @@ def _parameters(
     dtype = desc.OutputParametersTensor.DataType.dtype
     lowest, _ = rounded_interval(parameters, np.maximum(longest - steps, 0), dtype)
     _, highest = rounded_interval(parameters, np.maximum(steps - shortest, 0), dtype)
-    # If the divisor may be 0 but need not, a step may have any length and either sign.
+    # A divisor that may be 0 or not makes steps of any length and either sign.
     around_zero = (least <= 0) & (most >= 0)
     undefined = around_zero & (least != most)
     # Measured: with M = 3e38 and LearningRate = 65504, infinity less an infinite step is NaN.
     size = np.maximum(np.abs(shortest), np.abs(longest))
     undefined |= np.isinf(desc.InputParametersTensor) & (size > LARGEST_FLOAT32)
-    # A tiny M may come out as 0, and 0 / 0 is NaN: -2^24 + (0.25 + 2^24) is 0.25, and 0 if the
-    # sum in parentheses is rounded.
+    # Rounding may make 0 of M, and 0 / 0 is NaN.
     m_least, m_most = held.m_ends
-    # Measured: with an infinite LearningRate, such an M of 0 makes NaN as well.
+    # Measured: an M of 0 times an infinite LearningRate is NaN as well.
     may_be_nan = around_zero | np.isinf(rate)
     undefined |= (m_least < m_most) & (m_least <= 0) & (m_most >= 0) & may_be_nan
-    # Kernels may compute powers with logarithms, and a negative Beta has none. With a Beta above 1,
-    # a bias correction may be negative or NaN, and with a Beta1 of 1 it is infinite.
+    # Kernels may compute powers with logarithms, which negative numbers do not have. With a Beta
+    # above 1, the bias correction may be negative or NaN; with a Beta1 of 1 it is infinite.
     undefined |= not (0 <= desc.Beta1 <= 1 and 0 <= desc.Beta2 <= 1 and np.isfinite(alpha))
     return _undefined((lowest, highest), undefined)
 
@@ -166,7 +162,6 @@ def _infinite_steps(desc: AdamOptimizerDesc, moments: _Moments, finite: Interval
     """
     m = np.abs(moments.m) * (1 + STEP) + moments.m_error
     product = np.abs(single(desc.LearningRate) * bias_correction(desc)) * m
-    # Where the divisor may be 0 or of either sign, any parameter is right already.
     divisor = np.sqrt(np.maximum(moments.v, 0)) + single(desc.Epsilon)
     overflows = np.isfinite(product) & (product > LARGEST_FLOAT32) & (divisor != 0)
     if not overflows.any():
@@ -184,7 +179,7 @@ def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Arra
 
 
 def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tuple[Array, Array]:
-    """Return the interval of V without negative numbers, where no way of rounding gives any."""
+    """Return the interval of V, without negative numbers where `_never_negative` holds."""
     lowest, highest = interval
     return np.where(_never_negative(desc) & (lowest < 0), lowest.dtype.type(0), lowest), highest
 
@@ -192,8 +187,8 @@ def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tup
 def _never_negative(desc: AdamOptimizerDesc) -> Array:
     """Return where no way of rounding gives a negative V.
 
-    That needs V >= 0 and Beta2 from 0 to 1. Then `Beta2 V + (1 - Beta2) G G` has no negative term,
-    and the second term of `V + (1 - Beta2) (G G - V)` is at least -V.
+    With V >= 0 and Beta2 from 0 to 1, `Beta2 V + (1 - Beta2) G G` has no negative term, and the
+    second term of `V + (1 - Beta2) (G G - V)` is at least -V.
     """
     never: Array = (desc.InputSecondMomentTensor >= 0) & (0 <= desc.Beta2 <= 1)
     return never
@@ -229,9 +224,7 @@ def _moments(desc: AdamOptimizerDesc) -> _Moments:
 
 
 def _of_difference(new: Array, old: Array) -> Array:
-    """Return the FLOAT32 rounding error of `new - old`, which FLOAT64 may round as well.
-
-    `rest` is what FLOAT64 rounds off.
+    """Return the FLOAT32 rounding error of `new - old`; `rest` is what FLOAT64 rounds off.
 
     Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
     """
@@ -245,8 +238,8 @@ def _of_difference(new: Array, old: Array) -> Array:
 def _rounding_error(value: Any) -> Any:
     """Return the greatest error of rounding FLOAT64 numbers to FLOAT32.
 
-    It is 0 for 0, and for normal numbers that FLOAT32 holds. Subnormal numbers may be flushed to 0,
-    or rounded to a multiple of 2^-149.
+    The error is 0 for 0, and for normal numbers that FLOAT32 holds. Subnormal numbers may be
+    flushed to 0, or rounded to a multiple of 2^-149.
     """
     size = np.abs(value)
     flushed = np.where(size > 0, np.maximum(size, LEAST_SUBNORMAL_FLOAT32), 0.0)
@@ -255,10 +248,7 @@ def _rounding_error(value: Any) -> Any:
 
 
 def _bias_correction_ends(desc: AdamOptimizerDesc) -> tuple[float, float]:
-    """Return the least and the greatest bias correction that FLOAT32 powers and roots may give.
-
-    Both are 1 at step 0.
-    """
+    """Return the least and the greatest bias correction that FLOAT32 arithmetic may give."""
     count = float(desc.TrainingStepTensor.ravel()[0])
     if count == 0:
         return 1.0, 1.0

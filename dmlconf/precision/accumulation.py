@@ -1,14 +1,15 @@
 """The limit of a sum's error, from its terms, its stores and its last rounding.
 
-Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
-has up to three parts:
+Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. The error of an element has
+up to three parts:
 
-- the additions: roundings of 2^-24 of the error scale, 13 for 9 terms and 34 for 100;
-- the stores of FLOAT16 values between two steps, in kernels known to do so: one ULP of each value;
+- the additions: 13 roundings for 9 terms and 34 for 100, each 2^-24 of the error scale;
+- the stores of intermediates in FLOAT16, in kernels known to do so: 2^-10 of each value;
 - the last store in FLOAT16, rounded to nearest or toward zero: one ULP of the result, and half an
   ULP for the rounding of the expected value.
 
-FLOAT64 outputs are added up in FLOAT64, and FLOAT16 ones in FLOAT16 if a backend may do so.
+Sums for FLOAT64 outputs are computed in FLOAT64, and those for FLOAT16 outputs in FLOAT16 if the
+backend may do so.
 
 docs/bounds.md derives the limits; `dmlconf.permitted` computes the error scales.
 
@@ -35,20 +36,19 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
 __all__ = ["Accumulation", "float16_ulps", "roundings"]
 
 _UNIT_ROUNDOFF: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
-"""The relative error of one addition, by the output's type. Sums of both types are computed in
-FLOAT32, unless `half` permits FLOAT16."""
+"""The relative error of one addition in FLOAT32, by the type of the output."""
 
 _ANYTHING: Final = 2.0**300
 """The error scale above which any result of a sum computed in FLOAT32 is right.
 
-`ANY_RESULT` exceeds it. For sums computed in FLOAT16 or FLOAT64, it is the type's largest number.
+`ANY_RESULT` exceeds this number.
 """
 
 _FLOAT16_BITS: Final = 11
 _FLOAT32_BITS: Final = 24
 
 _STORES: Final = 1.5
-"""The most ULPs between a result that is truncated and an expected one rounded to nearest."""
+"""The most ULPs between a truncated result and an expected value that is rounded to nearest."""
 
 _OWN_STORE: Final = 1.0
 """The most ULPs between a number and the same number stored in FLOAT16."""
@@ -59,17 +59,20 @@ _PER_ROOT: Final = 3.0
 n additions are about 0.41 sqrt(n) roundings, and hardly ever more than 3 sqrt(n)."""
 
 _VARIANCE: Final = 0.8
-"""For n terms, the mean of squared errors may be `_VARIANCE * n + _CONSTANT` squared roundings."""
+"""For n terms, the mean of squared errors may be `_VARIANCE * n + _CONSTANT`, in roundings."""
 
 _NEARLY: Final = 1 - 2.0**-10
-"""A sum of this share of the largest number may overflow by its rounding errors."""
+"""The share of the largest number from which on a sum may overflow by rounding."""
 
 _ITERATIONS: Final = 3
-"""How often the end of an interval is computed at most if its limit depends on that end."""
+"""How often an interval's end is computed at most, if the limit depends on that end."""
 
 _TOSA_VARIANCE: Final = 1.6
-"""TOSA permits `_TOSA_VARIANCE * n`. That applies to sums computed in FLOAT16, and to sums of fewer
-than 5 terms, for which it is less."""
+"""TOSA permits `_TOSA_VARIANCE * n` as mean of squared errors.
+
+dmlconf uses this for sums computed in FLOAT16, and for sums of fewer than 5 terms, for which it is
+less than the limit of `_VARIANCE`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,9 @@ class Accumulation:
     Attributes:
         errors: the error scales of the output's elements, as flat arrays.
         half: whether the backend may compute sums in FLOAT16.
-        varied: whether the output's elements are many and mostly different, so that the errors of
-            the elements count as independent.
-        terms_vary: whether the terms of each sum differ, so that the errors of the additions count
+        varied: whether the output's elements are many and mostly different, so that their errors
+            count as independent.
+        terms_vary: whether the terms of each sum differ, so that the errors of its additions count
             as independent.
     """
 
@@ -93,10 +96,9 @@ class Accumulation:
 
     @property
     def may_overflow(self) -> bool:
-        """Whether results far off may be right, since some intermediate may overflow.
+        """Whether an intermediate may overflow, so that a result far off may be right.
 
-        Also true if a finite error scale exceeds FLOAT32, or if `errors` has an array of overflows
-        that marks no element.
+        Also true if the array `errors.overflows` exists but marks no element.
         """
         if self.errors.overflows is not None:
             return True
@@ -112,14 +114,14 @@ class Accumulation:
     def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
         """Return the least and the greatest right values, both infinite if every value is right.
 
-        In FLOAT32, a lower end of -2^128 or less becomes -infinity, and an upper end of 2^128 or
-        more infinity, unless both are so far off. In FLOAT16 the bounds are -2^16 and 2^16.
-        Infinities and NaN that only `overflowing` permits may lie outside of the ends.
+        If only the lower end is -2^128 or less, it becomes -infinity; if only the upper end is
+        2^128 or more, infinity. In FLOAT16 the bound is 2^16.
+        Infinities that only `overflowing` permits may lie outside of the ends.
 
         Args:
-            expected: the expected values in the output's type; if `dtype` is given, FLOAT64 values
-                that have not been rounded to the output's type.
-            dtype: the output's type, if `expected` has another.
+            expected: the expected values in the output's type, or FLOAT64 values that have not been
+                rounded to the output's type.
+            dtype: the output's type if `expected` has not been rounded.
         """
         stores = _STORES if dtype is None else _OWN_STORE
         dtype = dtype or expected.dtype
@@ -153,7 +155,7 @@ class Accumulation:
         return lowest, highest
 
     def overflowing(self, dtype: np.dtype[Any]) -> Array | None:
-        """Return where infinities and NaN are right besides expected values; None for nowhere."""
+        """Return where infinities and NaN may also be right; None for nowhere."""
         scale = self.errors.sums
         beyond: Array = np.isfinite(scale) & (scale > self._largest_sum(dtype))
         if self.errors.overflows is not None:
@@ -173,7 +175,7 @@ class Accumulation:
         """Return which values an overflow may give: infinities and NaN that `by_sign` permits.
 
         Args:
-            part: returns the elements of an array to which the values belong.
+            part: selects from an array the elements to which `actual` belongs.
         """
         if self.errors.by_sign is None:
             return ~np.isfinite(actual)
@@ -190,7 +192,7 @@ class Accumulation:
         return float(np.finfo(dtype if own else np.float32).max)
 
     def _undefined(self, dtype: np.dtype[Any]) -> Array:
-        """Return which elements are open: with such large error scales any value is right."""
+        """Return which elements are open, since their error scales are too large."""
         overflow = self._largest_sum(dtype)
         undefined: Array = np.isfinite(self.errors.sums) & (
             self.errors.sums > (_ANYTHING if overflow == LARGEST_FLOAT32 else overflow)
@@ -200,11 +202,13 @@ class Accumulation:
     def shares(self, actual: Array, expected: Array) -> tuple[Array, Array]:
         """Return each error as a share of its limit, and as a share of the permitted deviation.
 
-        The permitted deviation limits the root mean square of the errors of many elements. The
-        expected values may be FLOAT64 numbers that have not been rounded to the output's type.
+        The permitted deviation limits the root mean square of the errors of many elements. Infinity
+        counts as the number that `_beyond` returns. The share is 0 for equal values, for open
+        elements, and for infinities and NaN where `overflowing` permits them.
 
-        Infinity counts as the number that `_beyond` returns. Infinities and NaN are right where
-        `overflowing` permits them. Of open elements, any value is right.
+        Args:
+            expected: the expected values in the output's type, or FLOAT64 values that have not been
+                rounded to the output's type.
         """
         dtype, beyond = actual.dtype, _beyond(actual.dtype)
         with np.errstate(all="ignore"):
@@ -235,10 +239,10 @@ class Accumulation:
         return share, apart
 
     def _error_scale(self, expected: Array, dtype: np.dtype[Any]) -> Array:
-        """Return the error scale, limited to the largest number of a sum.
+        """Return the error scale, at most the largest number of the type of sums.
 
-        A growth of errors above 1 multiplies that limit. Where the error scale is not finite, the
-        magnitude of the expected value replaces it.
+        `errors.growth` above 1 multiplies this bound. The magnitude of the expected value replaces
+        an infinite or NaN error scale.
         """
         sums, largest = self.errors.sums, self._largest_sum(dtype)
         error_scale = np.where(np.isfinite(sums), sums, np.abs(expected))
@@ -252,7 +256,8 @@ class Accumulation:
     ) -> _Limits:
         """Return the greatest permitted error of each element.
 
-        A FLOAT16 output of sums in FLOAT32 may be off by `stores` ULPs since it is rounded itself.
+        Args:
+            stores: the ULPs that rounding to FLOAT16 adds to sums in FLOAT32.
         """
         info, terms = np.finfo(dtype), self.rule.products
         stored = self._lost_in_stores(self.errors.stored)
@@ -272,19 +277,19 @@ class Accumulation:
         )
         if dtype != np.float16:
             return _Limits(unit, additions, lossless=exact)
-        # Beyond the largest number, rounding to nearest gives infinity, and truncation does not.
+        # A store beyond the largest number is not exact: some kernels round it, others truncate it.
         lossless = self._exact(error_scale, _FLOAT16_BITS, np.float16)
         if lossless is not None:
             lossless = lossless & (stored == 0) & (error_scale <= float(info.max))
         return _Limits(unit, additions, stores, stored, exact, lossless)
 
     def _deviation(self, limits: _Limits, ulps: Array | float, dtype: np.dtype[Any]) -> Array:
-        """Return for each element the greatest root mean square that its errors may have."""
+        """Return for each element the deviation that `shares` permits."""
         terms, stored = self.rule.products, self._lost_in_stores(self.errors.stored)
         if self.half and dtype == np.float16:
             return math.sqrt(_TOSA_VARIANCE * terms) * limits.unit + 2 * stored
         mean = math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
-        # The mean of equal errors is as large as each of them.
+        # The root mean square of equal errors is as large as each of them.
         share = max(mean, roundings(terms) / 2) if self.errors.sums_shared else mean
         deviation: Array = limits.unit * share
         if self.errors.terms_repeat:
@@ -299,7 +304,7 @@ class Accumulation:
 
     @staticmethod
     def _lost_in_stores(sizes: Array | None) -> Array | float:
-        """Return the most that FLOAT16 stores may lose: 2^-10 of `sizes`, the stored magnitudes."""
+        """Return how much FLOAT16 stores may lose of magnitudes: 2^-10 of each."""
         return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
@@ -309,16 +314,16 @@ class Accumulation:
         likely = roundings(terms)
         if likely >= most or self.terms_vary:
             return likely
-        # Additions of equal terms may all err in one direction, each by a share of the sum so far.
+        # The errors of additions of equal terms may all have the same sign.
         size: Array = np.divide(
             expected, error_scale, out=np.ones_like(expected), where=error_scale > 0
         )
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
     def _exact(self, error_scale: Array, bits: int, dtype: DTypeLike) -> Array | None:
-        """Return which sums are exact in a type of `bits` significant bits; None if unknown.
+        """Return which sums are exact in a type of `bits` significant bits.
 
-        Also None if the quantum is less than the least subnormal number of the type.
+        None if the quantum is less than the least subnormal number of the type.
         """
         if self.errors.quantum < float(np.finfo(dtype).smallest_subnormal):
             return None
@@ -332,13 +337,13 @@ class _Limits:
 
     Attributes:
         unit: the error of one rounding, times the limit of the rule.
-        additions: the greatest error of all additions together; for sums computed in FLOAT16, it
-            includes the stores.
-        stores: ULPs that the last store may add; 0 if no error depends on a ULP.
+        additions: the greatest error of all additions together; for sums computed in FLOAT16, with
+            the errors of stores.
+        stores: the ULPs that the last store may add; 0 if no error depends on a ULP.
         stored: the errors of intermediates that are stored in FLOAT16; 0 if `additions` has them.
-        exact: where additions are exact, so that a store is off by one ULP at most; None for
+        exact: where additions are exact, so that the last store is off by one ULP at most; None for
             nowhere.
-        lossless: where stores are exact as well; None for nowhere.
+        lossless: where all stores are exact as well; None for nowhere.
     """
 
     unit: Array
@@ -367,7 +372,7 @@ class _Limits:
 def _beyond(dtype: np.dtype[Any]) -> float:
     """Return the number as which infinity counts: 2^16 in FLOAT16, 2^128 in FLOAT32.
 
-    These are the least powers of two that overflow. In FLOAT64 it is infinity itself.
+    These are the least powers of two that overflow. FLOAT64 keeps infinity.
     """
     return math.inf if dtype.itemsize == 8 else 2.0 ** math.frexp(float(np.finfo(dtype).max))[1]
 
@@ -377,16 +382,13 @@ def roundings(terms: int) -> float: ...
 @overload
 def roundings(terms: Array) -> Array: ...
 def roundings(terms: int | Array) -> float | Array:
-    """Return the greatest likely error of a sum, in roundings of its error scale.
-
-    For 100 terms it is 34.
-    """
+    """Return the greatest likely error of a sum, in roundings of its error scale."""
     likely: float | Array = np.minimum(2.0 * terms, _CONSTANT + _PER_ROOT * np.sqrt(terms))
     return likely
 
 
 def float16_ulps(values: Array) -> Array:
-    """Return the unit in the last place of FLOAT16 at finite values, FLOAT64: 2^-10 at 1.5."""
+    """Return the ULP of FLOAT16 at finite values, FLOAT64: 2^-10 at 1.5."""
     least = 2.0**-14
     _, exponent = np.frexp(np.maximum(np.abs(values), least))
     ulp: Array = np.ldexp(1.0, exponent - _FLOAT16_BITS)

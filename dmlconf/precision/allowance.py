@@ -21,7 +21,7 @@ Interval = tuple[Array, Array]
 """The least and the greatest right value of each element; both may be NaN."""
 
 MOST_TOGETHER: Final = 1 << 15
-"""The most elements of a stack of several arrays, so that it stays in the cache."""
+"""The most elements of several arrays that are stacked, so that the stack stays in the cache."""
 
 _Part = TypeVar("_Part")
 
@@ -34,36 +34,35 @@ class SumErrors:
     """The scale of the errors of an output that consists of sums.
 
     The section "The error scale" of docs/bounds.md describes it. For the sum 1 + 2 - 3 in FLOAT32,
-    which is 0, `sums` is 6, and each rounding has an error of at most 6 * 2^-24.
+    `sums` is 6, and each rounding has an error of at most 6 * 2^-24.
 
     The arrays in `sums`, `others`, `spans` and `by_sign` have the output's sizes; NumPy can
-    broadcast the other arrays to these.
+    broadcast the other arrays to these sizes.
 
     Attributes:
         sums: the sum of the magnitudes of the values that a kernel adds up.
         stored: the sum of `|v * d|` over the values v that a kernel stores in FLOAT16 between two
             steps, with the derivative d of the output with respect to v. The stores lose at most
-            2^-10 of the sum. None if nothing is stored.
+            2^-10 of this sum. None if nothing is stored.
         deviation: the root of the sum of the squares of `v * d`, for errors whose signs differ.
             None if it equals `stored`.
-        quantum: a power of two that all terms are multiples of: sums up to 2^24 quanta are exact in
-            FLOAT32 in any order. 0 if there is none, or if no rule needs it.
+        quantum: a power of two that divides all terms, so that sums of up to 2^24 quanta are exact
+            in FLOAT32 in any order. 0 if there is none, or if no rule needs one.
         overflows: for each element, whether an intermediate may overflow, so that infinities and
             NaN are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None marks
             no element.
-        others: other outputs, in the output's data type, each element of which is as right as the
-            reference's.
+        others: other outputs, in the output's data type, that are as right as the reference's.
         terms_vary: whether each sum is known to have many terms whose roundings are independent.
         sums_shared: whether many elements contain the same sum or factor, and so the same error.
-        spans: FLOAT64 intervals, of which all numbers are as right as the reference's before the
-            output is stored. NaN ends permit nothing.
-        growth: the factor by which later steps multiply a sum: 300 for 300 * sum(x). `sums`
-            includes it, and counts up to 3.4e38, times the factor if that is above 1. None for 1.
+        spans: FLOAT64 intervals of numbers that are as right, before they are stored, as the
+            reference's. NaN ends permit nothing.
+        growth: the factor by which later steps multiply a sum, which `sums` includes: 300 for
+            300 * sum(x). None for 1.
         terms_repeat: whether a sum may have many equal terms, whose errors may have one sign.
         by_sign: FLOAT64 bounds of the sums of the negative and of the positive terms, before later
             steps multiply them. An overflow gives infinity only if the positive terms exceed the
             largest number, negative infinity only if the negative ones do, and NaN only if both
-            do: 3e38 + 3e38 is never NaN. None if that is not known, or if nothing overflows.
+            do. None if the bounds are not known, or if nothing overflows.
     """
 
     sums: Array
@@ -117,8 +116,7 @@ class SumErrors:
 class Allowance:
     """What is permitted for one output of one case besides the expected values.
 
-    Each part may be given as a value or as a function, which is called when the part is first
-    needed.
+    Each part may be given as a value, or as a function that is called when the part is first read.
 
     Attributes:
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
@@ -135,7 +133,7 @@ class Allowance:
         in_range: _Lazy[Array | None] = None,
         half_precision: bool = False,
     ) -> None:
-        """Remember the parts; an allowance without any adds nothing to the expected values."""
+        """Remember the parts; without any, only the expected values are permitted."""
         self.half_precision = half_precision
         self._right, self._errors, self._interval = right, errors, interval
         self._candidates, self._flushed, self._in_range = candidates, flushed, in_range
@@ -159,7 +157,7 @@ class Allowance:
 
     @cached_property
     def flat_errors(self) -> SumErrors | None:
-        """The same as `errors`, with flat arrays; None if there is none."""
+        """The same as `errors`, with flat arrays."""
         return None if self.errors is None else self.errors.at(slice(None))
 
     @cached_property
@@ -233,7 +231,8 @@ def elements_at(array: Array, indices: Array | slice) -> Array:
 def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
     """Return the intervals of a rule of the kind `interval` or `one of`.
 
-    Empty for other kinds, and if the allowance lacks them. Each right element lies in at least one.
+    Each right element lies in at least one of them. Empty for other kinds of rules, and if the
+    allowance lacks intervals.
     """
     if kind == RuleKind.ONE_OF:
         return tuple(allowance.candidates)

@@ -1,7 +1,4 @@
-"""The values that a rule allows for single elements, and how far off a wrong element is.
-
-`room` computes the ends for whole outputs.
-"""
+"""The values that a rule allows for single elements, and how far off a wrong element is."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_INTERVALS", "allowed_at", "off_by"]
 
 MOST_INTERVALS: Final = 4
-"""The most intervals that are returned for one element, however many candidates a rule has."""
+"""The most intervals that are returned for one element."""
 
 Ends = tuple[float | int, float | int]
 
@@ -29,14 +26,14 @@ Ends = tuple[float | int, float | int]
 def allowed_at(
     expected: Array, rule: PrecisionRule, allowance: Allowance, indices: Sequence[int]
 ) -> list[list[Ends]]:
-    """Return the intervals of right values of some elements, as far as they count as `room`.
+    """Return the intervals of right values of some elements, without those that `room` leaves out.
 
     Args:
         indices: the elements, by their indices in row-major order.
 
     Returns:
-        For each of these elements, the least and the greatest right value of each interval. A rule
-        `one of` has at most `MOST_INTERVALS` here, other rules have one.
+        For each of these elements, the least and the greatest right value of each interval: at most
+        `MOST_INTERVALS` under a rule `one of`, one under other rules.
 
     Raises:
         ValueError: a rule `accumulate` or `interval` needs something that the allowance does not
@@ -55,7 +52,7 @@ def allowed_at(
         ends = [(lowest[at].item(), highest[at].item()) for lowest, highest in intervals]
         if not is_candidate[at]:
             value = flat[at].item()
-            ends = [(value, value)]  # An expected value that is not a candidate allows only itself.
+            ends = [(value, value)]
         allowed.append(list(dict.fromkeys(ends))[:MOST_INTERVALS])
     return allowed
 
@@ -66,8 +63,8 @@ def off_by(
     """Return how far a value is from the expected one, and the unit of that distance.
 
     For floating-point types, the unit is `ULP` under a rule `ulp`, and `relative` under a rule
-    `relative` unless 0 is expected. Other distances are differences, with an empty unit. The
-    distance is None, with an empty unit, if either value is NaN or infinite.
+    `relative` unless 0 is expected. Other distances are differences, with an empty unit. If a
+    floating-point value is NaN or infinite, the distance is None.
 
     Args:
         like: an array of the output's data type.

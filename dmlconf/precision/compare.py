@@ -1,6 +1,6 @@
-"""Compare an output with the expected values under a precision rule: the one loop for all rules.
+"""Compare an output with the expected values under a precision rule.
 
-`rules` computes what share of its limit each element uses, and `accumulation` those of sums.
+`rules` computes what share of its limit each element uses, and `accumulation` does so for sums.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MOST_DIFFERENCES = 5
 """The most differing elements that a comparison keeps."""
 
 _LEAST_ELEMENTS: Final = 64
-"""Fewer elements say little about the variance of accumulated errors."""
+"""The least number of elements for which the mean of squared errors is judged."""
 
 _MOST_SAMPLED: Final = 1 << 12
-"""The most elements, from the first, that are examined for whether they differ from each other."""
+"""How many elements at the beginning of an array are tested for whether they differ."""
 
 _BLOCK: Final = 1 << 15
 """The most elements that are compared at once."""
@@ -58,12 +58,13 @@ class Comparison:
         worst_ulp: the greatest distance in ULP; None for integers, infinite if one element of a
             pair is NaN and the other is not.
         worst_coordinates: the coordinates of the element that uses most of its limit or, if none
-            uses any, has the greatest distance in ULP; None if that is 0.
-        first: the first elements outside the rule, `MOST_DIFFERENCES` at most, in row-major order.
-        margin: the share of the limit that the worst element uses, above 1 for one outside it.
-        spread: for `accumulate`, the share of the limit that the mean of squared errors uses; 0
-            if there are too few different values. A block of 2^15 elements counts as 0 if one of
-            them is too far off, and the rule also permits other values, such as flushed subnormals.
+            uses any, has the greatest distance in ULP; None if all distances are 0.
+        first: the first elements outside the rule in row-major order, at most `MOST_DIFFERENCES`.
+        margin: the share of its limit that the worst element uses; above 1 if it is outside.
+        spread: for `accumulate`, the share of its limit that the mean of squared errors uses; 0 if
+            the expected values are too few or too many of them are equal. If an element is too far
+            off and the rule has alternatives, such as flushed subnormals, its block of 2^15
+            elements counts as 0.
         histogram: the number of elements by their distance from the expected value in ULP. The key
             2 stands for 2 or 3 ULP, 4 for 4 to 7 ULP and so on; infinity for a NaN against a
             number. Empty for integers, and if all elements have the expected bits.
@@ -98,13 +99,13 @@ def compare(
 
     Raises:
         ValueError: bits differ, and the rule needs something that the allowance does not have.
-        LookupError: bits differ, the rule needs what the reference computes, and the allowance does
-            not have that.
+        LookupError: bits differ, and the allowance lacks the reference's values that the rule
+            needs.
     """
     flat, target = np.ascontiguousarray(actual).ravel(), np.ascontiguousarray(expected).ravel()
     totals = _Totals()
     applied: _AppliedRule | None = None
-    # Blocks that fit into the processor's cache are several times faster than whole arrays.
+    # Blocks that fit into the processor's cache are several times as fast as whole arrays.
     for start in range(0, len(flat), _BLOCK):
         block = slice(start, start + _BLOCK)
         if _same_bits(flat[block], target[block]):
@@ -120,7 +121,7 @@ def _same_bits(actual: Array, expected: Array) -> bool:
 
 
 class _AppliedRule:
-    """One rule with everything that it permits, for elements of one output."""
+    """A rule with everything that it permits for the elements of one output."""
 
     def __init__(self, rule: PrecisionRule, allowance: Allowance, expected: Array) -> None:
         self.rule = rule
@@ -132,7 +133,7 @@ class _AppliedRule:
         if self.accumulation is not None:
             errors = self.accumulation.errors
             if errors.others or errors.spans or self.accumulation.may_overflow:
-                # An expected value may be another right result that another device chose.
+                # The expected value may be a right result of another device.
                 self.others = (allowance.right.ravel(), *errors.others)
         self.intervals = [
             (lowest.ravel(), highest.ravel())
@@ -146,9 +147,9 @@ class _AppliedRule:
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
-        """The right values with flushed operands, and in the range of FLOAT32, flat.
+        """The right values, those with flushed operands, and those in the range of FLOAT32, flat.
 
-        The plain right values come first. Empty if the rule permits no others.
+        Empty if the rule permits only the first.
         """
         flushed = (self._allowance.flushed if self.rule.flushes else None) or ()
         in_range = self._allowance.in_range
@@ -163,7 +164,7 @@ class _AppliedRule:
         """Return the share of its limit that each element uses, and the sum of squared deviations.
 
         A deviation is an error as a share of the greatest permitted root mean square. The sum is 0
-        unless `varied`; it is also 0 if an element is too far off and there are alternatives.
+        unless `varied`, and if an element is too far off and there are alternatives.
         """
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
@@ -210,7 +211,7 @@ class _AppliedRule:
     ) -> tuple[Array, Array]:
         """Return the shares of an output that has other right values than the reference's.
 
-        Where the expected value is none of the right values, only values near it are permitted.
+        Where the expected value is not near a right value, only values near it are permitted.
         """
         reference = self.others[0][block]
         if _same_bits(expected, reference):
@@ -267,7 +268,7 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
         errors=errors,
         half=allowance.half_precision,
         varied=varied,
-        # Many FLOAT16 elements are equal although the FLOAT64 magnitudes of their sums differ.
+        # FLOAT16 elements may be equal although the magnitudes of their terms differ.
         terms_vary=not errors.terms_repeat
         and (varied or errors.terms_vary or _varied(errors.sums)),
     )
@@ -339,7 +340,7 @@ def _coordinates(element: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _varied(values: Array) -> bool:
-    """Return whether elements are many and mostly different: their errors count as independent."""
+    """Return whether elements are many and mostly different."""
     some = values[:_MOST_SAMPLED]
     return len(some) >= _LEAST_ELEMENTS and len(np.unique(some)) > len(some) // 2
 
@@ -347,7 +348,7 @@ def _varied(values: Array) -> bool:
 def _histogram(distance: Array) -> dict[float, int]:
     nan = int(np.count_nonzero(distance == UNORDERED[distance.itemsize]))
     bounds = [0, *(1 << power for power in range(int(distance.max()).bit_length()))]
-    # How many distances are at or beyond each bound; the next bound's number is subtracted below.
+    # How many distances are at or beyond each bound.
     beyond = [len(distance), *(int(np.count_nonzero(distance >= at)) for at in bounds[1:]), 0]
     steps = {float(at): beyond[i] - beyond[i + 1] for i, at in enumerate(bounds)}
     if nan:

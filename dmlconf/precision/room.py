@@ -32,8 +32,8 @@ class Room:
 
     Attributes:
         open: elements for which any value is right.
-        loose: elements, open ones included, whose room exceeds a tenth of the largest finite
-            expected magnitude of the output.
+        loose: elements, open ones included, whose room exceeds a tenth of the output's largest
+            finite expected magnitude.
     """
 
     open: int = 0
@@ -46,8 +46,8 @@ NO_ROOM: Final = Room()
 def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
     """Return how many elements of an output a rule hardly judges.
 
-    Subnormal numbers flushed to zero, what the range of FLOAT32 changes (`Allowance.in_range`), and
-    `others` and `overflows` of sums do not count as room.
+    Flushed subnormal numbers, values of `Allowance.in_range`, and the `others` and `overflows` of
+    `SumErrors` do not count as room.
 
     Raises:
         ValueError: the rule needs something that the allowance does not have.
@@ -109,9 +109,9 @@ def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _
 
 
 def ends_of_sums(accumulation: Accumulation, expected: Array) -> _Ends:
-    """Return the permitted ends of each sum; `expected` is flat.
+    """Return the lowest and the highest permitted value of each sum; `expected` is flat.
 
-    The fields `others` and `overflows` of `SumErrors` are not taken into account.
+    The fields `others` and `overflows` of `SumErrors` do not count.
     """
     lowest, highest = accumulation.ends(expected)
     for least, greatest in accumulation.errors.stacked_spans():
@@ -122,7 +122,7 @@ def ends_of_sums(accumulation: Accumulation, expected: Array) -> _Ends:
 
 
 def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """Return the interval, or only the expected value where that lies outside of it."""
+    """Return the interval, but only the expected value where it lies outside of the interval."""
     interval = allowance.interval
     if interval is None:
         raise ValueError("an interval rule needs the interval")
@@ -156,7 +156,7 @@ _ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends
 
 
 def _stepped(values: Array, steps: int) -> Array:
-    """Return the numbers that are `steps` ULPs higher, or lower if negative, up to infinities."""
+    """Return the numbers that are `steps` ULPs higher, at most infinity; negative steps lower."""
     integer = np.dtype(f"i{values.itemsize}")
     turn = np.iinfo(integer).min
     bits = values.view(integer)

@@ -34,8 +34,7 @@ def used(
     Args:
         distance: the distance of each pair in ULP; None for integers.
         accumulated: for `accumulate`, the shares that `Accumulation` gives.
-        intervals: for `interval`, the least and greatest right values; for `one of`, those of
-            each candidate.
+        intervals: for `interval`, the one interval; for `one of`, the candidates.
 
     Raises:
         ValueError: the rule needs accumulated shares or intervals, and there are none.
@@ -82,8 +81,8 @@ def used(
 def _share_of_interval(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:
     """Return shares: 0 for the expected value, at most 1 in the interval, infinity outside.
 
-    Any value of an open element has the share 0. An expected value that is itself outside the
-    interval, such as one recorded elsewhere, permits only values equal to it.
+    Any value of an open element has the share 0. An expected value outside the interval permits
+    only values equal to it.
     """
     within = (actual >= lowest) & (actual <= highest)
     within &= (expected >= lowest) & (expected <= highest)
@@ -98,7 +97,7 @@ def _share_of_interval(actual: Array, expected: Array, lowest: Array, highest: A
         same = a == e
         if a.dtype.kind == "f":
             same |= np.isnan(a) & np.isnan(e)
-        # Toward an infinite end of an interval, shares have no meaning.
+        # A share is NaN or above 1 here, such as toward an infinite end.
         share[special] = np.where(same, 0.0, np.where(within[special], 1.0, math.inf))
     share[undefined(lowest, highest)] = 0
     return share
@@ -107,8 +106,7 @@ def _share_of_interval(actual: Array, expected: Array, lowest: Array, highest: A
 def _share_of_candidates(actual: Array, expected: Array, candidates: Sequence[Interval]) -> Array:
     """Return the least of the shares that the candidates give, at most 1 within any candidate.
 
-    A driver may choose another candidate than the reference did. An expected value that is in no
-    candidate permits only values equal to it.
+    An expected value that is in no candidate permits only values equal to it.
     """
     known = np.logical_or.reduce([within(expected, *ends) for ends in candidates])
     share: Array = np.minimum.reduce(
@@ -130,7 +128,7 @@ def within(values: Array, lowest: Array, highest: Array) -> Array:
 
 
 def undefined(lowest: Array, highest: Array) -> Array:
-    """Return which elements are open: their interval is the whole data type."""
+    """Return which elements are open: the interval is the whole data type."""
     if lowest.dtype.kind == "f":
         return np.isneginf(lowest) & np.isposinf(highest)
     limits = np.iinfo(lowest.dtype)

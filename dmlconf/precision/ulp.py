@@ -22,10 +22,10 @@ UNORDERED: Final = {size: int(np.iinfo(kind).max) for size, kind in _UNSIGNED.it
 
 
 def ordered_bits(values: Array) -> Array:
-    """Return unsigned integers that are ordered as the floating-point values are, in their shape.
+    """Return unsigned integers in the order of the floating-point values, in their shape.
 
-    Neighbouring numbers have neighbouring integers, also around zero, where -0 comes right
-    before +0. Infinities follow the largest finite numbers, and NaNs lie beyond the infinities.
+    Neighbouring numbers have neighbouring integers; -0 comes right before +0. Infinities follow the
+    largest finite numbers, and NaNs lie beyond the infinities.
 
     Args:
         values: FLOAT16, FLOAT32 or FLOAT64, of any shape.
@@ -40,7 +40,8 @@ def ordered_bits(values: Array) -> Array:
 def ulp_distance(actual: Array, expected: Array) -> Array:
     """Return the distance of each pair in ULP: 1 for neighbours in their data type.
 
-    It is 0 for equal numbers, for -0 and +0, and for two NaNs; `UNORDERED` for a NaN and a number.
+    The distance is 0 for equal numbers, for -0 and +0, and for two NaNs; a NaN and a number have
+    the distance `UNORDERED`.
 
     Args:
         actual: FLOAT16, FLOAT32 or FLOAT64, of any shape.
@@ -53,8 +54,7 @@ def ulp_distance(actual: Array, expected: Array) -> Array:
     signed, unsigned = _SIGNED[size], _UNSIGNED[size]
     a = np.ascontiguousarray(actual).view(signed)
     e = np.ascontiguousarray(expected).view(signed)
-    # With equal signs, the bits differ by the steps between the numbers. With different signs, the
-    # steps from each number to zero add up.
+    # With different signs, the distances of both numbers from zero add up.
     distance: Array = np.abs(a - e).view(unsigned)
     opposite = (a ^ e) < 0
     if opposite.any():

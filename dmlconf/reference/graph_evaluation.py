@@ -1,4 +1,4 @@
-"""Evaluate a graph node by node; nodes read each other's outputs, rounded to their data types."""
+"""Evaluate a graph node by node."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Evaluate = Callable[[Case], Mapping[str, Array]]
 """Computes the outputs of one operator."""
 
 Store = Callable[[Node, Case, str, Array], Array]
-"""Returns what an edge holds of a node's output.
+"""Returns what an edge holds of a node's output, an array of the same sizes.
 
-It takes the node, the node as a case of its own, and the output tensor's name and array. The array
-that it returns has the same sizes. Constants are not passed to it.
+Takes the node, the node as a case of its own, and the output tensor's name and array. Never called
+for constants.
 """
 
 
@@ -67,8 +67,8 @@ def evaluate_nodes(
         inputs: arrays by graph input instead of the case's own.
         store: None if edges hold the outputs themselves.
         known: an earlier evaluation of the same nodes from the case's own inputs, without `store`.
-            A node is not computed again if it read the same data from the same sources then. With
-            `inputs`, nodes that read a graph input are computed again.
+            Nodes that read the same data from the same sources in it are not computed again, except
+            those that read one of `inputs`.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs
@@ -133,7 +133,7 @@ def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Ar
 
     Args:
         array: what the producer wrote, shaped like its Sizes.
-        producer: the tensor as it was written; gaps that its Strides leave in the buffer are zero.
+        producer: the tensor as it was written; gaps that its Strides leave are zero.
         consumer: the tensor as it is read, perhaps with other Sizes and Strides.
     """
     if (producer.Sizes, producer.Strides) != (consumer.Sizes, consumer.Strides):

@@ -2,8 +2,6 @@
 
 With linear interpolation, a sample at 2.3 gives 0.7 of its gradient to element 2 and 0.3 to element
 3. If the coordinate may be off by 0.1, element 2 gets 0.6 to 0.8, and element 3 gets 0.2 to 0.4.
-Without interpolation the nearest element gets the whole gradient. The share of an element in two
-dimensions is the product of its shares along both axes.
 
 Source: Direct3D 11.3 functional specification, 3.1 (FLOAT32 arithmetic gives the coordinates).
 """
@@ -22,12 +20,12 @@ __all__ = ["Share", "axis_shares", "coordinates_within"]
 
 @dataclass(frozen=True)
 class Share:
-    """The share of one element near each coordinate, along one axis or along both.
+    """For each coordinate, the share of one element near it.
 
     Attributes:
-        index: the element's row or column, or its index in the tensor, for each coordinate.
+        index: the element's index along one axis or in the tensor.
         share: the element's share if the coordinate has no error.
-        least, most: the element's least and greatest share, given the error of the coordinate.
+        least, most: the least and the greatest share that the coordinate's error permits.
     """
 
     index: Array
@@ -40,9 +38,9 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
     """Yield the shares of the first element near each coordinate, then of the second and so on.
 
     Args:
-        size: the size of the axis; coordinates outside count as the nearest end.
-        linear: whether two elements share the gradient; if not, the nearest element gets it, or the
-            higher of two equally near elements.
+        size: the size of the axis; coordinates outside count as its nearest end.
+        linear: whether two elements share a gradient; if not, the nearest element gets all of it,
+            and of two equally near elements the one with the higher index.
     """
     low, middle, high = at - errors, at, at + errors
     if not linear:
@@ -65,14 +63,14 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
 def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:
     """Return the coordinates where a function that is linear between elements is least or greatest.
 
-    These are the ends of each coordinate's interval, and the nearest element if the interval
-    contains it. If no coordinate has an error, the result is the coordinates alone.
+    Such a coordinate is an end of a coordinate's interval, or the nearest element within it.
+    Without errors, the result is `at` alone.
     """
     low, high = at - errors, at + errors
     return (low, np.clip(np.rint(at), low, high), high) if errors.any() else (at,)
 
 
 def _tent(distance: Array) -> Array:
-    """Return the weight of an element at a distance: 0.7 at 0.3, and 0 from 1 on."""
+    """Return the weight of an element at a distance: 0.7 at 0.3, 0 at 1 or more."""
     height: Array = np.maximum(1 - np.abs(distance), 0)
     return height

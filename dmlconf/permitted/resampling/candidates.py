@@ -36,13 +36,13 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32, LEAST
 __all__ = ["linear_candidates", "nearest_candidates"]
 
 _MOST_CHOICES: Final = 125
-"""The most choices of lines that are tried: five along each of three axes."""
+"""The most combinations of lines that are tried: five lines along each of three axes."""
 
 _MOST_INDICES: Final = 5
-"""The most indices along an axis that are tried for an element."""
+"""The most indices along an axis that are tried for an output element."""
 
 _FAR: Final = 2.0**22
-"""From here on, coordinates in FLOAT32 may be off by 1 or more after some roundings."""
+"""A coordinate of this size may be off by 1 after a few FLOAT32 roundings."""
 
 _BLOCK: Final = 1 << 17
 """About how many elements are computed at once."""
@@ -60,7 +60,7 @@ def nearest_candidates(
 def _indices(at: UncertainCoordinates, size: int, rounding: str) -> list[Array]:
     """Return the indices along an axis to which rounding may lead.
 
-    For more than _MOST_INDICES, return the first, the last, and the one without error.
+    If there are more than _MOST_INDICES, only the first, the last, and the one without error.
     """
     low, own, high = (
         nearest(at.values + error, size, rounding) for error in (-at.errors, 0.0, at.errors)
@@ -77,14 +77,14 @@ def linear_candidates(
     steps: Sequence[Sequence[UncertainCoordinates]],
     input_offsets: Sequence[float],
 ) -> list[Interval]:
-    """Return the candidates of LINEAR: one for each choice of a line along each axis.
+    """Return the candidates of LINEAR: one for each combination of lines along the axes.
 
-    An interpolated value lies on a straight line through two elements. Along an axis with several
-    steps, every value between the lines is right. So it is along the last axes if there are more
-    than _MOST_CHOICES choices.
+    An interpolated value lies on a straight line through two elements. Every value between the
+    lines of an axis is right if the axis has several steps, or if there are more than _MOST_CHOICES
+    combinations.
 
-    Along an axis that does not change, a kernel may still compute `first + 0 * (second - first)`
-    (`_also_averaged`). If an element is infinite, that is NaN, which is a further candidate.
+    Along an unchanged axis, a kernel may compute `first + 0 * (second - first)`. If an element is
+    infinite, this is NaN, which is a further candidate.
 
     Args:
         steps: for each axis, the coordinates of each step of interpolation.
@@ -123,11 +123,11 @@ def linear_candidates(
 def _open_elements(
     steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> Array | bool:
-    """Return where any value is right: rounding decides on which line, and where on it, a value is.
+    """Return where any value is right.
 
-    These are coordinates of offsets that are not finite, and on an axis with a shift coordinates
-    whose error is 1 or more, or whose size is `_FAR` or more. Measured: with an InputPixelOffset of
-    1e20, DirectML 1.15.4 gives -4e20 for elements 0, 4 and 8.
+    This holds for coordinates of infinite or NaN offsets. On an axis with a shift, it also holds
+    for coordinates with an error of 1 or more, or of a size of `_FAR` or more. Measured: with an
+    InputPixelOffset of 1e20, DirectML 1.15.4 gives -4e20 for elements 0, 4 and 8.
     """
     open_elements: Array | bool = False
     for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):
@@ -135,7 +135,7 @@ def _open_elements(
             far = at.errors > NO_COORDINATE
             if shift:
                 far |= (at.errors >= 1) | (np.abs(at.values) >= _FAR)
-            # All elements of an earlier step may be read by each one of the last.
+            # An element of the last step may read every element of an earlier step.
             read = along(far, axis, len(steps)) if at is of_axis[-1] else bool(far.any())
             open_elements = open_elements | read
     return open_elements
@@ -144,7 +144,7 @@ def _open_elements(
 def _unchanged(
     sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> list[bool]:
-    """Return which axes do not change: output element i is input element i."""
+    """Return along which axes output element i is input element i."""
     return [
         not shift and all(at.is_whole(size) and not at.errors.any() for at in of_axis)
         for size, of_axis, shift in zip(sizes, steps, shifts, strict=True)
@@ -158,11 +158,11 @@ def _also_averaged(
 ) -> list[list[int]]:
     """Return, for each kernel, the unchanged axes along which it interpolates.
 
-    Measured: if too few axes change, kernels interpolate along unchanged axes. UPSAMPLE_2D, and
-    RESAMPLE of DirectML 1.8.0, need two axes, and take the last unchanged ones. RESAMPLE of
-    DirectML 1.10.1 to 1.15.4 needs one axis, and takes the first.
+    Measured: UPSAMPLE_2D, and RESAMPLE of DirectML 1.8.0, always interpolate along two axes or
+    more; if fewer change, they add the last unchanged axes. RESAMPLE of DirectML 1.10.1 to 1.15.4
+    interpolates along the first axis if none changes.
 
-    RESAMPLE1 of DirectML 1.8.2 and 1.9.1 also interpolates along an axis with offsets such as
+    RESAMPLE1 of DirectML 1.8.2 and 1.9.1 also interpolates along an unchanged axis with
     InputPixelOffset 1 and OutputPixelOffset -1, but not with 0.5 and -0.5.
     """
     shifts = [_shift(offset) for offset in input_offsets]
@@ -219,11 +219,11 @@ _Line = Callable[[Estimate, int], Estimate]
 
 
 def _lines(at: UncertainCoordinates, shift: float) -> list[_Line]:
-    """Return the lines on which values may lie, the documented line first.
+    """Return the lines on which values may lie: the documented one, and others if there is a shift.
 
-    Without a shift it is the only line. Measured: with a shift DirectML draws some lines through
-    the elements around the shifted coordinate. The weight is the distance of the unshifted
-    coordinate from the first of these elements, or its fraction.
+    Measured: with a shift DirectML draws some lines through the two elements around the shifted
+    coordinate. The weight is the fraction of the unshifted coordinate, or its distance from the
+    first of the two elements.
     """
     lines: list[_Line] = [partial(_documented, at=at)]
     if not shift:
@@ -267,7 +267,7 @@ def _rounded(estimate: Estimate, output: TensorDesc, near_special: Array | bool)
     dtype, errors = output.DataType.dtype, estimate.bounds()
     if dtype.kind == "f":
         ends = rounded_interval(estimate.values, errors, dtype)
-        # A difference of two points on lines may overflow.
+        # The difference of two interpolated values may overflow.
         overflows = 2 * estimate.error_scales > LARGEST_FLOAT32
         return anything_where(near_special | overflows | ~np.isfinite(errors), ends)
     limits = np.iinfo(dtype)
@@ -284,9 +284,11 @@ def _near_special(
 ) -> Array | bool:
     """Return which results have an infinite, NaN or enormous neighbour, perhaps with weight 0.
 
-    False if the tensor has no infinite, NaN or enormous element. Measured: such a neighbour, or a
-    difference that overflows, may turn the result into NaN. `averaged` are unchanged axes along
-    which a kernel interpolates.
+    False if the tensor has no such element. Measured: such a neighbour may turn the result into
+    NaN.
+
+    Args:
+        averaged: the unchanged axes along which a kernel interpolates.
     """
     marked = ~(np.abs(wide(tensor)) <= LARGEST_FLOAT32 / 2)
     if tensor.dtype.kind != "f" or not marked.any():

@@ -25,10 +25,10 @@ _ROUNDINGS: Final = 4
 
 
 NO_COORDINATE: Final = 2.0**60
-"""A coordinate with an error above this may be anywhere, as with an offset that is not finite."""
+"""A coordinate with an error above this may be anywhere."""
 
 _FARTHEST: Final = 2.0**60
-"""A coordinate beyond all elements; four times this is still an index of 64 bits."""
+"""A coordinate beyond all elements; four times this number still fits into INT64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class UncertainCoordinates(Coordinates):
     """Coordinates with their errors.
 
     Attributes:
-        errors: the greatest errors of FLOAT32 arithmetic; 0 where it rounds nothing.
+        errors: how far FLOAT32 arithmetic may be off at each coordinate.
     """
 
     errors: Array = field(kw_only=True)
@@ -45,19 +45,18 @@ class UncertainCoordinates(Coordinates):
 def uncertain(at: Coordinates) -> UncertainCoordinates:
     """Return coordinates with their errors.
 
-    There is no error if the scale is a power of two and FLOAT32 holds all intermediates exactly.
-    For example, FLOAT32 does not hold 8388607.25.
+    The error is 0 if the scale is a power of two and FLOAT32 holds all intermediates exactly.
 
-    Coordinates are limited to 2^60 in size. Beyond, an error of less than half of the coordinate
-    becomes at most 2^59; other errors become at most 2^61. With an infinite or NaN offset, there is
-    no coordinate: its error is 2^61, so every element may be read.
+    Coordinates are limited to 2^60 in size, and errors to 2^61. If a limited coordinate had an
+    error of less than its half, the error is limited to 2^59. With an infinite or NaN offset, the
+    error is 2^61, so every element may be read.
     """
     scale, shift, offset = at.scale, at.output_offset, at.input_offset
     indices = np.arange(len(at.values), dtype=np.float64)
     errors: Array = ((indices + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
     if math.frexp(scale)[0] == 0.5:
-        # Before the division by the scale, all intermediates are multiples of `before`; after it,
-        # of `behind`. The 0.5 is for rounding to nearest. FLOAT32 holds up to 2^24 multiples.
+        # All intermediates are multiples of `before` until the division by the scale, and of
+        # `behind` after it. The 0.5 is for rounding to nearest.
         before = float(np.min(quanta(np.array([1.0, shift]))))
         behind = float(np.min([before / scale, *quanta(np.array([shift / scale, offset, 0.5]))]))
         sizes = indices + abs(shift)
@@ -74,7 +73,7 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
 def quanta(values: Array) -> Array:
     """Return the greatest power of two that divides each number.
 
-    It is infinity for zero, and 0 for infinity and NaN.
+    The result is infinity for zero, and 0 for infinity and NaN.
     """
     finite = np.where(np.isfinite(values), values, 0.0)
     fraction, exponent = np.frexp(finite)

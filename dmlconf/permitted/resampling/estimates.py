@@ -25,11 +25,11 @@ class Estimate:
     """Interpolated values, with a bound of their errors.
 
     Attributes:
-        values: the results of infinitely precise arithmetic, FLOAT64.
-        error_scales: the sums of the absolute values of the terms, the weighted elements.
-        errors: the greatest errors of FLOAT32 arithmetic, where it rounds.
-        quanta: powers of two; all intermediates of an element are multiples of its quantum.
-            Infinite for an element of 0; 0 if no such power is known.
+        values: the results without rounding, FLOAT64.
+        error_scales: the sums of the absolute values of the weighted elements.
+        errors: the greatest errors where FLOAT32 arithmetic rounds.
+        quanta: powers of two; all intermediates of a value are multiples of its quantum. Infinite
+            for an element of 0; 0 if no quantum is known.
         spans: bounds of the absolute values of all intermediates; unused where the quantum is 0.
     """
 
@@ -41,7 +41,7 @@ class Estimate:
 
     @classmethod
     def of(cls, tensor: Array) -> Estimate:
-        """Return the elements of a tensor as they are."""
+        """Return the elements of a tensor, without errors."""
         values = wide(tensor)
         sizes = np.abs(values)
         return cls(values, sizes, np.zeros_like(values), quanta(values), sizes)
@@ -49,19 +49,17 @@ class Estimate:
     def bounds(self) -> Array:
         """Return the greatest errors; 0 where FLOAT32 holds all intermediates exactly.
 
-        FLOAT32 holds up to 2^24 multiples of a quantum. A quantum below the least normal number may
-        be flushed to 0.
+        FLOAT32 holds up to 2^24 multiples of a quantum, unless it flushes a subnormal quantum.
         """
         exact = (self.spans <= self.quanta * 2.0**PRECISION) & (self.quanta >= LEAST_NORMAL_FLOAT32)
         return np.where(exact, 0.0, self.errors)
 
 
 def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> Estimate:
-    """Return the interpolation along an axis, as `interpolated` does, with a bound of its error.
+    """Return the interpolation along an axis, with a bound of its error.
 
     The error of a coordinate is multiplied by the difference of the two elements around it. If the
-    coordinate may lie beyond one of them, the difference to the next element counts if it is
-    larger.
+    error reaches one of the two, a larger difference between it and the next element counts.
     """
     size = of.values.shape[axis]
     if at.is_whole(size) and not at.errors.any():
@@ -104,11 +102,11 @@ def _exactness(
 def extrapolated_estimate(
     of: Estimate, axis: int, coordinate_errors: Array, starts: Array, weights: Array
 ) -> Estimate:
-    """Return points on lines, each through an element and the next element.
+    """Return points on lines, each through two neighbouring elements.
 
     Args:
         coordinate_errors: how far each weight may be off.
-        starts: indices of the first element of each line, whole FLOAT64 numbers.
+        starts: the index of the first element of each line, FLOAT64.
         weights: the weight of the second element of each line; may be below 0 or above 1.
     """
     size, rank = of.values.shape[axis], of.values.ndim

@@ -1,10 +1,10 @@
 """Permitted gradients of resampling, whose coordinates and sums are computed in FLOAT32.
 
-Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down.
+With LINEAR, the error of a coordinate changes the weights a little, so there is an interval. With
+NEAREST_NEIGHBOR, the gradient at 1.5 +- 1e-7 is added to element 1 or to element 2, so there are
+candidates.
 
-With LINEAR, an error of the coordinate changes the weights a little: the result is in an interval.
-With NEAREST_NEIGHBOR, the gradient at 1.5 +- 1e-7 is added to element 1 or to element 2: there are
-several candidates.
+Source: Direct3D 11.3 functional specification, 3.1: each operation rounds up or down.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dmlconf.tensors.float_limits import (
 __all__ = ["linear_interval", "nearest_candidates"]
 
 _MOST_CANDIDATES: Final = 64
-"""The most candidates that are tried: 4 along each of three axes."""
+"""The most candidates: 4 along each of three axes."""
 
 
 def linear_interval(
@@ -45,15 +45,15 @@ def linear_interval(
 ) -> Interval:
     """Return the interval of LINEAR: the least and the greatest right sums of weighted gradients.
 
-    A weight w has the error e of its coordinate along each axis. So the sum of the terms g * w has
+    Along each axis, a gradient g has a weight w with the error e of its coordinate. So the sum has
     the error
 
         sum of |g| * (product over the axes of (w + e) - product over the axes of w)
 
     Each term also has the rounding errors of a subtraction and a multiplication for each axis, and
-    of the additions. If FLOAT32 holds all sums exactly in any order, there is no error. Any result
-    is right for elements that infinite, NaN or enormous gradients may reach. A kernel may multiply
-    such gradients by a weight of 0, and sums may overflow.
+    of the additions. There is no error if FLOAT32 holds all sums exactly in any order. Any result
+    is right for elements that infinite, NaN or enormous gradients may reach, even with a weight
+    of 0.
 
     Args:
         stores: how often FLOAT16 may hold sums before they are added up along all axes.
@@ -78,7 +78,7 @@ def linear_interval(
     operations = terms + 2 * values.ndim
     errors = uncertain - error_scales + uncertain * (STEP * operations)
     if stores:
-        quantum = 0.0  # A store may change a sum that FLOAT32 holds exactly.
+        quantum = 0.0  # FLOAT16 may round a sum that FLOAT32 holds exactly.
         errors = errors + stores * (FLOAT16_EPSILON * uncertain + LEAST_SUBNORMAL_FLOAT16 * terms)
         beyond = beyond | (uncertain > LARGEST_FLOAT16)
     return _rounded(sums, errors, error_scales, quantum, output, beyond)
@@ -96,9 +96,9 @@ def _without_errors_outside(at: UncertainCoordinates, size: int) -> UncertainCoo
 def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int) -> Array:
     """Return sums of elements times the greatest weights that their coordinates permit.
 
-    An element is added at the two indices around its coordinate, and at the next ones if the error
-    reaches them. With an error of 1 or more, it is added as without an error, and also at all
-    indices within the error, with the weight 1.
+    An element is added at the two indices around its coordinate, and at the next ones that the
+    error reaches. If the error is 1 or more, the element is added once without the error, and once
+    with the weight 1 at all indices within the error.
     """
     far = at.errors >= 1
     if far.any():
@@ -128,9 +128,9 @@ def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int
 
 
 def _between(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return arrays of elements and indices: each element with all indices from low to high.
+    """Return each element with all indices from low to high.
 
-    For low [3, 7] and high [5, 7] these are [0, 0, 0, 1] and [3, 4, 5, 7].
+    For low [3, 7] and high [5, 7] the result is [0, 0, 0, 1] and [3, 4, 5, 7].
     """
     counts = high - low + 1
     elements = np.repeat(np.arange(len(low)), counts)
@@ -139,7 +139,7 @@ def _between(low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _counts(at: UncertainCoordinates, size: int) -> Array:
-    """Return how many coordinates lie beside each index, 1 at least: the terms of its sum."""
+    """Return how many gradients may be added up at each index, at least 1."""
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first[weight < 1], second[weight + at.errors > 0]])
     return np.maximum(np.bincount(indices, minlength=size), 1).astype(np.float64)
@@ -155,8 +155,8 @@ def _rounded(
 ) -> Interval:
     """Return intervals around sums, in the output's type.
 
-    If FLOAT32 holds all multiples of `quantum` up to the error scale, there is no error. If a
-    finite error scale exceeds the largest FLOAT32 number, any result is right.
+    There is no error if FLOAT32 holds all multiples of `quantum` up to the error scale. Any result
+    is right if a finite error scale exceeds the largest FLOAT32 number.
     """
     exact = (error_scales <= quantum * 2.0**PRECISION) & (quantum >= LEAST_NORMAL_FLOAT32)
     overflows = np.isfinite(error_scales) & (error_scales > LARGEST_FLOAT32)
@@ -173,9 +173,8 @@ def nearest_candidates(
     """Return the candidates of NEAREST_NEIGHBOR: a gradient may belong to either of 2 elements.
 
     A gradient is near a boundary between two elements if the error of its coordinate reaches the
-    boundary. There is only one interval, from the least to the greatest sum, in three cases:
-    several gradients are near one boundary, one is near several, or there are more than
-    _MOST_CANDIDATES.
+    boundary. If several gradients are near one boundary, one is near several, or there would be
+    more than _MOST_CANDIDATES, one interval from the least to the greatest sum replaces them.
     """
     values = wide(gradient)
     sides = [
@@ -199,8 +198,9 @@ _Members = tuple[Array, Array]
 def _memberships(low: Array, high: Array) -> list[_Members]:
     """Return the ways to assign gradients to elements.
 
-    Without gradients near a boundary there is one way. Otherwise there are four: of the gradients
-    near its boundaries, an element gets none, those near the upper one, near the lower one, or all.
+    If gradients are near boundaries, there are four ways: all of these gradients belong to no
+    element, to the lower one, to the upper one, or to both. So an element may get each combination
+    of the gradients near its two boundaries.
     """
     every = np.arange(len(low))
     near = low != high
@@ -236,8 +236,7 @@ def _nearest_sums(values: Array, chosen: Sequence[_Members], output: TensorDesc)
         terms = terms * along(np.maximum(counts, 1), axis, values.ndim)
     errors = error_scales * (STEP * (terms - 1))
     quantum = float(np.min(quanta(values), initial=np.inf))
-    # Finite gradients may overflow to infinity; whether a sum with the opposite infinity is then
-    # NaN depends on the order.
+    # If finite gradients overflow, the order decides whether a sum with an infinity is NaN.
     return _rounded(sums, errors, error_scales, quantum, output, finite > LARGEST_FLOAT32)
 
 
@@ -254,8 +253,8 @@ def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) 
     """Return the least and the greatest sum that each element may get.
 
     A gradient may belong to one or several of the elements within its coordinate's error. Any
-    result is right where infinity or NaN may be a term or not, or if the sum of the sizes of finite
-    terms may overflow.
+    result is right where an infinite or NaN gradient may belong to the element or not, and where
+    the absolute values of finite gradients add up to more than the largest FLOAT32 number.
     """
     sizes = output.Sizes
     parts = [np.maximum(values, 0), np.minimum(values, 0)]

@@ -22,10 +22,11 @@ __all__ = [
 ]
 
 _MOST_AT_ONCE: Final = 192
-"""Up to this product of `2 * Scale`, an element's gradients are added up at once.
+"""If the product of `2 * Scale` over the axes is at most this, gradients are added up at once.
 
-That is the product of 2 and 24. Products between this and 2 * 32 may be added up in either way: 8
-and 8 at once, 2 and 32 along one axis after the other, though both products are 256."""
+Measured: the gradients of an element are added up at once for scales of 2 and 24 (the product is
+192) or 8 and 8 (256), and along one axis after the other for 2 and 32 (256).
+"""
 
 
 @of_fields(ResampleGrad1Desc)
@@ -33,9 +34,6 @@ def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
     """Return the candidates: gradients for coordinates with the rounding errors of FLOAT32.
 
     With an infinite or NaN offset, any gradients are right.
-
-    With NEAREST_NEIGHBOR each gradient belongs to one element. If the error of its coordinate
-    reaches the boundary between two elements, it may belong to either element.
     """
     if desc.InterpolationMode == "LINEAR" or not _finite_offsets(desc):
         return [_interval(desc)]
@@ -53,7 +51,6 @@ def resample_grad1_interval(desc: ResampleGrad1Desc) -> Interval:
 def _interval(desc: ResampleGrad1Desc) -> Interval:
     output = desc.OutputGradientTensor
     if not _finite_offsets(desc):
-        # No gradient has a coordinate.
         zeros = np.zeros(output.Sizes, output.DataType.dtype)
         return anything_where(np.ones(output.Sizes, bool), (zeros, zeros))
     at = [uncertain(of_axis) for of_axis in element_coordinates(desc)]
@@ -64,8 +61,8 @@ def _stores(desc: ResampleGrad1Desc) -> int:
     """Return how often FLOAT16 may hold sums of LINEAR before they are added up along all axes.
 
     Measured on DirectML 1.9.1 and 1.13.1: if an element has many gradients, a graph adds them up
-    along one axis after the other, and truncates each result to FLOAT16. With scales of 2 and 32 it
-    does, with 2 and 24 or 8 and 8 it does not. An operator outside of graphs does not.
+    along one axis after the other, and truncates each result to FLOAT16. An operator outside of
+    graphs does not.
     """
     if desc.OutputGradientTensor.DataType is not DataType.FLOAT16:
         return 0

@@ -1,4 +1,4 @@
-"""The elements to which special gradients of LINEAR may contribute, such as infinity."""
+"""The elements to which infinite, NaN or enormous gradients of LINEAR may contribute."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = [
 def elements_within_reach(marked: Array, axis: int, at: Coordinates, size: int) -> Array:
     """Return to which elements marked gradients may contribute along one axis.
 
-    A marked gradient with the coordinate 2.5, between gradients at 1.5 and 3.5, may contribute to
-    the elements 0 to 5. The first gradient reaches to the first element, and the last gradient to
-    the last element. A gradient whose coordinate is outside the tensor may contribute to all
-    elements along the axis, as measured on DirectML 1.15.4.
+    A gradient between gradients at the coordinates 1.5 and 3.5 may contribute to the elements 0 to
+    5. The first gradient reaches to the first element, and the last gradient to the last element.
+    Measured on DirectML 1.15.4: a gradient whose coordinate is outside the tensor may contribute to
+    all elements along the axis.
     """
     of_axis = np.moveaxis(marked, axis, 0)
     result = np.zeros((size, *of_axis.shape[1:]), bool)

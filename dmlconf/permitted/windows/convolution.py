@@ -33,8 +33,10 @@ __all__ = [
 ]
 
 _LONGEST_WHOLE: Final = 96
-"""A sum of more FLOAT16 products than this may be cut into slices. Measured on DirectML 1.15.4:
-sums of 108 products are cut with some tensors; sums of up to 105 products never."""
+"""A sum of more FLOAT16 products than this may be cut into slices.
+
+Measured on DirectML 1.15.4: some sums of 108 products are cut, and none of up to 105 products.
+"""
 
 
 @of_fields(ConvolutionDesc)
@@ -42,7 +44,7 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
     """Return the error scale: the sums of absolute values, carried through the activation.
 
     Measured: kernels may store the sum in FLOAT16 before the bias is added, and before the
-    activation. Sums of integers count as exact only for a window of one element: a kernel may
+    activation. Sums of integers count as exact only for a window of one element, since a kernel may
     transform larger windows (Winograd).
 
     Derived in docs/bounds.md, Sums.
@@ -61,7 +63,7 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
         sizes = summed(np.abs(values), np.abs(filter_), absolute_bias)
         scale = ErrorScale(sizes, quantum=quantum)
         if not np.isfinite(scale.sums).all():
-            # Finite products beside an infinity may overflow to the opposite one, which makes NaN.
+            # If finite products overflow to one infinity, their sum with the opposite one is NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
             scale = scale.overflowing_where(overflows(finite))
         dtype = desc.InputTensor.dtype
@@ -80,8 +82,8 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
             sums = summed(values, filter_, bias)
             scale = fused_error_scale(sums, scale, desc.FusedActivation, dtype)
         if desc.Direction == "BACKWARD":
-            # A kernel may multiply infinite weights by zeros between the input's elements. That is
-            # NaN, for which an activation may return a number.
+            # A kernel may multiply infinite weights by the zeros between the input's elements. The
+            # product is NaN, for which an activation may return a number.
             unbounded = ~np.isfinite(by_group(filter_, desc.GroupCount)).all(
                 (1, *range(3, filter_.ndim + 1))
             )
@@ -108,6 +110,6 @@ def _repeats(tensor: Array) -> bool:
 
 
 def _terms(filter_: Array, direction: str, groups: int) -> int:
-    """Return the greatest number of products that are added up for an element of the output."""
+    """Return how many products are added up at most for an output element."""
     outputs, inputs, *window = filter_.shape
     return int(math.prod(window) * (inputs if direction == "FORWARD" else outputs // groups))

@@ -1,7 +1,4 @@
-"""Permitted errors of FOLD.
-
-Derived in docs/bounds.md, Sums.
-"""
+"""Permitted errors of FOLD."""
 
 from __future__ import annotations
 

@@ -32,8 +32,7 @@ __all__ = [
 def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], ...]:
     """Return the intervals of `max_pooling2_interval`, and others with NaN for windows of NaN only.
 
-    A window of NaN only may also contain padding. Without such windows, there are no further
-    intervals.
+    A window of NaN only may also contain padding.
     """
     over = desc.windows()
     (least, most), *indices = _intervals(desc, over)
@@ -50,9 +49,9 @@ def max_pooling2_candidates(desc: MaxPooling2Desc) -> tuple[Sequence[Interval], 
 def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[Interval, ...]:
     """Return the intervals of the maximum of each window and, if the desc has it, of its index.
 
-    If a window of floating-point numbers has none above negative infinity, the output may be
-    negative infinity or the lowest finite number. Any index is right for such a window, for a
-    window of padding alone, and for a window whose maximum is the lowest finite FLOAT32 number.
+    If a floating-point window has no number above negative infinity, the output may be negative
+    infinity or the lowest finite number. Any index is right for this window, for a window of
+    padding alone, and for a window whose maximum is the lowest finite FLOAT32 number.
     """
     return _intervals(desc, desc.windows())
 
@@ -80,8 +79,8 @@ def max_pooling_grad_error_scale(
 ) -> ErrorScale:
     """Return the error scale: the sums of the gradients' absolute values.
 
-    Measured: the gradient of a dilated window of padding alone may be added to the first element of
-    the tensor. So any result is right for that element.
+    Measured: the gradient of a dilated window of padding alone may be added to the tensor's first
+    element, for which any result is then right.
 
     Derived in docs/bounds.md, Sums.
     """

@@ -47,7 +47,7 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
     """
     with np.errstate(all="ignore"):
         mean = window_means(desc, np.abs(desc.InputTensor))
-        # Finite elements beside an infinity may overflow to the opposite one.
+        # If finite elements overflow to one infinity, their sum with the opposite one is NaN.
         finite = window_means(desc, finite_sizes(desc.InputTensor)) * prod(desc.WindowSize)
         beyond = overflows(finite) & ~np.isnan(mean)
         images = desc.InputTensor.reshape(-1, prod(desc.InputTensor.shape[2:]))
@@ -72,8 +72,7 @@ def average_pooling_grad_error_scale(
 def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[Interval]:
     """Return the candidates of (sum of |x|^P)^(1 / P), with x^y as exp2(y * log2(x)).
 
-    A subnormal power may count as 0. If the sum may overflow FLOAT32, infinity is right too, but no
-    number between the root and infinity.
+    A subnormal power may count as 0. If the sum may overflow FLOAT32, infinity is a candidate.
 
     With a P of 0, some devices compute NaN: 0 * log2(0), 0 * log2(infinity), and infinity * log2(1)
     for the root of 1. So any value is right if the window contains 0, infinity or NaN, or only one

@@ -27,7 +27,7 @@ def _celu(x: Array, Alpha: float) -> Array:
 
 def _elu(x: Array, Alpha: float) -> Array:
     if 0 < Alpha < np.inf:
-        # This takes half the time of `where`; `copysign` keeps the sign of zeros.
+        # `clip` takes half the time of `where`; `copysign` keeps the sign of zeros.
         above, below = np.clip(x, 0, np.inf), np.clip(x, -np.inf, 0)
         value: Array = np.copysign(above + Alpha * np.expm1(below), x)
         return value
@@ -145,12 +145,11 @@ FORMULAS: Final[Mapping[str, Callable[..., Array]]] = {
 
 
 def attributes_of(activation: Mapping[str, Any]) -> dict[str, float]:
-    """Return an activation's attributes by name, as the FLOAT32 numbers that DirectML takes.
+    """Return an activation's attributes by name, as FLOAT32 numbers.
 
-    Left out are `operator`, which is the name of a nested activation, fields that are None, such as
-    its tensors, and the ScaleBias of a fused CLIP.
+    The name `operator`, fields that are None, and the ScaleBias of a fused CLIP are left out.
 
-    Source: measured on DirectML 1.13.1 and 1.15.4, which ignore that ScaleBias.
+    Source: measured on DirectML 1.13.1 and 1.15.4, which ignore this ScaleBias.
     """
     return {
         name: single(value)

@@ -69,8 +69,9 @@ _OF_LAYERS: Final[Mapping[str, Callable[..., Array]]] = {
 def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
     """Return FLOAT64 values after a fused activation; the values themselves if it is None.
 
-    `activation` has its attributes by name and, as `operator`, a key of `FORMULAS` or
-    ELEMENT_WISE_CLIP.
+    Args:
+        activation: `operator`, which is a key of `FORMULAS` or ELEMENT_WISE_CLIP, and the
+            attributes by name.
     """
     if activation is None:
         return values

@@ -1,4 +1,4 @@
-"""Activations as operators of their own; those over axes, such as SOFTMAX1, are in `softmax`."""
+"""Activations as operators of their own, without softmax and its relatives."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ __all__ = [
 _ROUNDING_ONCE: Final = frozenset(
     {"ACTIVATION_IDENTITY", "ACTIVATION_LEAKY_RELU", "ACTIVATION_THRESHOLDED_RELU"}
 )
-"""Activations that round at most once, so that FLOAT32 gives the same results as FLOAT64."""
+"""Activations that round at most once, so that they need no FLOAT64."""
 
 
 def _reference(operator: str, formula: str, special: str = "") -> Callable[..., Array]:
     """Return the reference function of an activation with one input tensor.
 
-    `formula` and `special`, about special numbers, are for the docstring.
+    Args:
+        formula, special: texts for the docstring; `special` tells of NaN and infinities.
     """
 
     def function(InputTensor: Array, OutputTensor: TensorDesc, **attributes: float) -> Array:
@@ -56,7 +57,7 @@ def _reference(operator: str, formula: str, special: str = "") -> Callable[..., 
 
         def computed(elements: Array) -> Array:
             output = FORMULAS[operator](elements.astype(computing, copy=False), **fields)
-            # Kernels compute in FLOAT32, so a FLOAT16 result is rounded to FLOAT32 first.
+            # Kernels compute in FLOAT32, so FLOAT16 results are rounded twice.
             return output if dtype == np.float32 else output.astype(np.float32, copy=False)
 
         with np.errstate(all="ignore"):
@@ -134,7 +135,7 @@ def activation_shrink(
     Return `x - Bias if x > Threshold else x + Bias if x < -Threshold else 0`; zero for NaN.
 
     For integer tensors the result is computed in FLOAT32, rounded to the nearest integer, halves to
-    even, and clamped to the type. A result of NaN, from a Bias of NaN, becomes 0.
+    even, and clamped to the type. A NaN result becomes 0.
 
     Source: the page of DML_ACTIVATION_SHRINK_OPERATOR_DESC; integers and NaN were measured.
     """
@@ -166,7 +167,7 @@ def activation_parameterized_relu(
 
 
 def activated(operator: str, tensor: Array, attributes: Mapping[str, float]) -> Array:
-    """Return FLOAT64 elements of a tensor after an activation that `FORMULAS` has."""
+    """Return the elements of a tensor after an activation of `FORMULAS`, FLOAT64."""
     with np.errstate(all="ignore"):
         output: Array = FORMULAS[operator](wide(tensor), **attributes_of(attributes))
     return output

@@ -1,8 +1,8 @@
 """Softmax, log-softmax and hardmax along some axes.
 
-A row consists of the elements whose coordinates differ only along these axes. The share of an
-element x is `exp(x) / sum(exp(x))`, where the sum is over the elements of its row. Shares are
-computed from `x - max(row)`, so that no exponential overflows.
+A row consists of the elements whose indices differ only along these axes. The share of an element x
+is `exp(x) / sum(exp(x))`, where the sum is over its row. Shares are computed from `x - max(row)`,
+so that no exponential overflows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def activation_log_softmax1(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
     Return `x - max - ln(sum(exp(x - max)))`, the logarithm of each element's share in its row along
-    the axes. It is NaN where SOFTMAX1 gives NaN.
+    the axes. The logarithm is NaN where SOFTMAX1 gives NaN.
 
     Source: the page of DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC; the subtraction of max was
     measured.
@@ -97,14 +97,14 @@ def distinct_axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def row_powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Return `x - max` and `exp(x - max)` of each element x and the max of its row; FLOAT64."""
+    """Return `x - max(row)` and `exp(x - max(row))` of each element x, FLOAT64."""
     below = tensor.astype(np.float64)
     below -= below.max(distinct_axes(axes), keepdims=True)
     return below, np.exp(below)
 
 
 def row_shares(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Return the share of each element x and, as `row_powers` does, `x - max`; FLOAT64."""
+    """Return the share of each element x, and `x - max(row)`, FLOAT64."""
     below, powers = row_powers(tensor, axes)
     powers *= 1 / powers.sum(distinct_axes(axes), keepdims=True)
     return powers, below

@@ -1,4 +1,4 @@
-"""Sums, differences and their squares, products, quotients, means, extremes of two tensors."""
+"""Sums, differences, products, quotients, means and extremes of two tensors."""
 
 from __future__ import annotations
 
@@ -34,10 +34,7 @@ def element_wise_add1(
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
     Return `a + b`, or `FusedActivation(a + b)`. Integers, which only ELEMENT_WISE_ADD takes, wrap
-    around.
-
-    The sum is rounded to the data type before the activation is applied; beyond its range it is
-    infinite.
+    around. The sum is rounded to the data type, and may overflow, before the activation.
 
     Source: the page of DML_ELEMENT_WISE_ADD1_OPERATOR_DESC; wrapping and overflow were measured.
     """
@@ -155,8 +152,8 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 def computed(operation: np.ufunc, a: Array, b: Array) -> Array:
     """Return the result of a NumPy operation on two tensors of a type, in this type.
 
-    NumPy computes FLOAT16 in FLOAT32, which for sums, differences, products and quotients gives the
-    same as rounding the exact result once.
+    FLOAT16 sums, differences, products and quotients, which NumPy computes in FLOAT32, are the
+    exact ones rounded once.
     """
     with np.errstate(all="ignore"):
         result: Array = operation(a, b)
@@ -164,7 +161,7 @@ def computed(operation: np.ufunc, a: Array, b: Array) -> Array:
 
 
 def _truncated_quotient(dividend: Array, divisor: Array) -> Array:
-    """Return quotients of integers, truncated toward zero; those by zero are arbitrary."""
+    """Return quotients of integers, truncated toward zero; quotients by zero are arbitrary."""
     with np.errstate(all="ignore"):
         if dividend.dtype.itemsize < 8:
             # FLOAT64 never rounds a quotient of integers of up to 32 bits to the next integer.

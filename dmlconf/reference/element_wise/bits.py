@@ -57,7 +57,7 @@ def element_wise_bit_not(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to
     UINT8
 
-    Return 1 for each bit that is 0, and 0 for each that is 1.
+    Return each element with all bits inverted.
 
     Source: the page of DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC.
     """
@@ -76,7 +76,7 @@ def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Arra
     for width in (1, 2, 4, 8, 16, 32):
         if width >= 8 * bits.itemsize:
             break
-        # Neighbouring counts are added: first those of 1 bit each, then those of 2 bits, of 4, ...
+        # Neighbouring counts are added: first of 1 bit each, then of 2 bits, of 4, ...
         mask = bits.dtype.type(2 ** (8 * bits.itemsize) // (2**width + 1))
         bits = (bits & mask) + (bits >> bits.dtype.type(width) & mask)
     return bits.astype(OutputTensor.DataType.dtype)
@@ -116,6 +116,6 @@ def _bits(tensor: Array) -> Array:
 
 
 def _operands(value: Array, shift: Array) -> tuple[Array, Array]:
-    """Return the operands as UINT32, or UINT64 for 64 bits; of the shift, the bits that count."""
+    """Return the operands as UINT32, or UINT64 for 64 bits, and only the bits that count of shift."""
     word: Any = np.uint64 if value.dtype.itemsize == 8 else np.uint32
     return value.astype(word), shift.astype(word) & word(8 * np.dtype(word).itemsize - 1)

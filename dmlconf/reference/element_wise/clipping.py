@@ -1,7 +1,5 @@
 """Operators that keep each element within bounds, and the gradient of CLIP.
 
-`bound_of` converts the bounds of CLIP and CLIP_GRAD, `threshold_of` that of THRESHOLD.
-
 Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
 measured.
 """
@@ -120,8 +118,8 @@ def clip_between(low: Any, high: Any) -> Callable[[Array], Array]:
 
     def clip(values: Array) -> Array:
         if values.dtype == np.float32 and low <= high and high:
-            # This gives the same in a quarter of the time; of zeros of either sign it may return
-            # the other one, so `high` must not be 0.
+            # NumPy's `clip` takes a quarter of the time. It may change the sign of a zero if `high`
+            # is 0.
             bounded: Array = np.clip(values, low, high)
             bounded[np.isnan(bounded)] = high
             return bounded
@@ -138,7 +136,7 @@ def threshold_function(tensor: TensorDesc, least: float) -> Callable[[Array], Ar
 
 
 def threshold_of(tensor: TensorDesc, least: float) -> Any:
-    """Return the bound Min of THRESHOLD: FLOAT32, but for an integer tensor cast to its type."""
+    """Return the bound Min of THRESHOLD in FLOAT32, or cast to the type of an integer tensor."""
     if tensor.DataType.dtype.kind == "f":
         return np.float32(least)
     return cast(np.array([least], np.float32), tensor)[0]
@@ -152,14 +150,14 @@ def clip_below(low: Any) -> Callable[[Array], Array]:
 def bound_of(value: float, tensor: TensorDesc, data_type: str) -> Any:
     """Return a bound as a number of a tensor's type.
 
-    A bound of the tensor's own type stays as it is, even if it is infinite. For integers, other
-    bounds are truncated and clamped. For another floating-point type they are clamped to finite
-    numbers, and rounded to FLOAT32 and then to that type. An infinite FLOAT16 bound counts as 65504
-    or -65504 for types of 32 or 64 bits. `_OF_NAN` says which integer NaN becomes; in
-    floating-point types it stays NaN.
+    A bound of the tensor's type stays as it is. Other bounds of an integer tensor are truncated and
+    clamped; `_OF_NAN` says what NaN becomes. Other bounds of a floating-point tensor are clamped to
+    finite numbers, and rounded to FLOAT32 and then to the tensor's type. An infinite FLOAT16 bound
+    counts as 65504 or -65504 for types of 32 or 64 bits.
 
-    `data_type` is the bound's own type. If it has 4 bits, the value is truncated to an integer, of
-    which the bound has the lowest 8 bits. UNKNOWN, and every name without a `DataType`, gives 0.
+    Args:
+        data_type: the bound's own type. If it has 4 bits, the result has the lowest 8 bits of the
+            truncated value. A name without a `DataType`, such as UNKNOWN, gives 0.
     """
     dtype = tensor.DataType.dtype
     if data_type not in DataType.__members__:
@@ -193,7 +191,7 @@ def _of_scaled(
     scale_bias: ScaleBias | None,
     output: TensorDesc,
 ) -> Array:
-    """Return what `scaled_function` does; unscaled elements stay in their type for the function."""
+    """Return the function of scaled elements; without a ScaleBias they stay in their type."""
     if is_identity(scale_bias):
         with np.errstate(all="ignore"):
             return function(tensor).astype(output.DataType.dtype, copy=False)

@@ -1,4 +1,4 @@
-"""CAST, which converts elements to another data type; other operators store results with it."""
+"""CAST, which converts elements to another data type."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     Return each element in the output's data type.
 
-    Floating-point numbers become integers by truncation and clamping, and NaN becomes 0. Numbers of
-    all types become the nearest floating-point numbers, halves to even, FLOAT16 by way of FLOAT32.
-    Integers wrap around in outputs of 32 or 64 bits. In outputs of 8 or 16 bits they wrap around to
-    32 bits, signed like the output, and are then clamped.
+    Floating-point numbers become integers by truncation and clamping; NaN becomes 0. Numbers become
+    the nearest floating-point numbers, halves to even, FLOAT16 by way of FLOAT32. Integers wrap
+    around in integer outputs of 32 or 64 bits. For integer outputs of 8 or 16 bits, they wrap
+    around to 32 bits, signed like the output, and are then clamped.
 
-    Source: measured, since the page of DML_CAST_OPERATOR_DESC does not say it.
+    Source: measured, since the page of DML_CAST_OPERATOR_DESC does not describe the conversions.
     """
     source, target = InputTensor.dtype, OutputTensor.DataType.dtype
     if source == target:
@@ -62,7 +62,7 @@ def truncated_to(tensor: Array, target: np.dtype[Any]) -> Array:
         if target.itemsize < 8:
             return np.clip(wide, limits.min, limits.max, out=wide).astype(target)
         result = wide.astype(target)
-    # FLOAT64 does not have the largest 64-bit integers, so these are set after the conversion.
+    # FLOAT64 does not have the largest 64-bit integers.
     result[wide >= float(limits.max)] = limits.max
     result[wide <= float(limits.min)] = limits.min
     return result

@@ -21,7 +21,7 @@ LEAST_QUOTIENT: Final = LEAST_NORMAL_FLOAT32
 """A quotient of smaller magnitude may be subnormal in FLOAT32, and hardware may flush it to 0."""
 
 _LARGE_QUOTIENT: Final = 2.0**28
-"""A quotient of smaller magnitude is accurate enough in FLOAT64 to be rounded to an integer."""
+"""A FLOAT64 quotient of smaller magnitude is accurate enough to be rounded to an integer."""
 
 
 def element_wise_modulus_truncate(
@@ -74,10 +74,10 @@ def _float_remainder(
 ) -> Array:
     """Return `a - b * rounding(a / b)` in FLOAT64; NaN if the divisor is infinite, and never -0.
 
-    Measured on DirectML 1.8.0 and 1.15.4: a quotient that FLOAT32 rounds to 0 counts as 0, so the
-    remainder is the dividend.
+    Measured on DirectML 1.8.0 and 1.15.4: a quotient that FLOAT32 rounds to 0 counts as 0.
 
-    `operation` is NumPy's remainder, slower but exact for large quotients.
+    Args:
+        operation: NumPy's remainder, slower but exact for large quotients.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):
@@ -93,7 +93,7 @@ def _float_remainder(
 
 
 def _integer_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:
-    """Return remainders of integers; those of a division by zero have all bits set."""
+    """Return remainders of integers; the remainder of a division by zero has all bits set."""
     with np.errstate(all="ignore"):
         remainder: Array = operation(dividend, divisor)
     remainder[divisor == 0] = -1 if dividend.dtype.kind == "i" else np.iinfo(dividend.dtype).max

@@ -1,8 +1,7 @@
 """The optional ScaleBias of operators: `x * Scale + Bias` replaces each element x.
 
-The result is rounded to FLOAT32 for all tensor types. Scale 1 with Bias 0 changes no number.
-"Scaled elements" are the results, or x itself without ScaleBias. `unary` makes the functions of
-operators that apply one function to each scaled element.
+The result, the scaled element, is rounded to FLOAT32 for all tensor types. Scale 1 with Bias 0
+changes no number. Without ScaleBias, the scaled element is x.
 
 Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. On a software adapter,
 DirectML 1.15.4 rounds the product and then the sum. Here only the sum is rounded, unless Bias is
@@ -42,7 +41,7 @@ def is_identity(scale_bias: ScaleBias | None) -> bool:
 
 
 def scaled(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return the scaled elements, FLOAT64; rounded to FLOAT32, unless ScaleBias changes nothing."""
+    """Return the scaled elements as FLOAT64."""
     if scale_bias is None or is_identity(scale_bias):
         return wide(tensor)
     with np.errstate(all="ignore"):
@@ -70,15 +69,14 @@ def scaled_function(
 ) -> Array:
     """Return what a function gives for the scaled elements, cast to the output's type.
 
-    If the tensor has integers, scaled elements lose their fraction before the function takes them,
-    and NaN becomes 0.
+    The function takes the scaled elements of an integer tensor without their fraction, and 0 for
+    NaN.
 
     Args:
         function: a function of FLOAT64 numbers and, if it rounds once, also of numbers of the
             tensor's own type.
         rounds_once: whether the function rounds the exact result once, to the type of its argument.
-            Then, floating-point elements of the output's type that are not scaled stay in their
-            type.
+            If so, unscaled floating-point elements of the output's type are not widened.
     """
     dtype = output.DataType.dtype
     same_type = tensor.dtype.kind == "f" and tensor.dtype == dtype
@@ -108,8 +106,8 @@ def unary(
     Args:
         name: the operator's in lower case.
         function: a function of FLOAT64 numbers; if it rounds once, also of the tensor's own type.
-        words: what it returns of an element x, for the docstring.
-        measured: facts that were measured, since the operator's page lacks them.
+        words: what the function returns of an element x, for the docstring.
+        measured: what was measured, since the operator's page lacks it, for the docstring.
         rounds_once: as for `scaled_function`.
     """
 

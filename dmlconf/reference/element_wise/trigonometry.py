@@ -1,4 +1,4 @@
-"""Trigonometric functions and their inverses, in radians; ATAN_YX is in `power`."""
+"""Trigonometric functions and their inverses, in radians."""
 
 from __future__ import annotations
 

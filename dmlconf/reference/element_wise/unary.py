@@ -49,9 +49,8 @@ def element_wise_abs(
 
     Return the magnitude of the scaled elements.
 
-    The least integer of a type becomes the greatest one in 8 and 16 bits, and remains unchanged in
-    32 and 64 bits. Scaled integers of -2^31 or less become -2^31, which is then clamped to the
-    type.
+    The least integer becomes the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
+    Scaled integers of -2^31 or less become -2^31, which is then clamped to the type.
 
     Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
     """
@@ -67,7 +66,7 @@ def element_wise_abs(
 def element_wise_negate(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8
 
-    Return each element with the other sign.
+    Return `-x` of each element x.
 
     The least integer becomes the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
 
@@ -114,10 +113,10 @@ element_wise_floor = unary(
 def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
 
-    Return each element rounded to a whole number, as RoundingMode says.
+    Return each element rounded to a whole number.
 
-    TOWARD_ZERO truncates. The other modes round to the nearest whole number, TOWARD_INFINITY with
-    halves away from zero.
+    TOWARD_ZERO truncates. TOWARD_INFINITY rounds to the nearest whole number, halves away from
+    zero.
 
     Source: the pages of DML_ELEMENT_WISE_ROUND_OPERATOR_DESC and DML_ROUNDING_MODE.
     """
@@ -158,9 +157,9 @@ def element_wise_is_infinity(
 
 
 def magnitude_function(tensor: Array) -> Callable[[Array], Array]:
-    """Return the function that gives the magnitude of a tensor's scaled elements, FLOAT64.
+    """Return the function that gives the magnitudes of a tensor's scaled elements, FLOAT64.
 
-    For integer tensors, numbers of -2^31 or less become -2^31.
+    For integer tensors, it turns numbers of -2^31 or less into -2^31.
     """
     if tensor.dtype.kind == "f":
         return np.abs

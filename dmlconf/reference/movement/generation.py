@@ -31,11 +31,9 @@ def diagonal_matrix1(
     """[InputTensor {D0, ..., H, W}] -> OutputTensor {D0, ..., H, W}; FLOAT64 to FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the input, or zeros, with Value on some diagonals: from DiagonalFillBegin to the one
-    before DiagonalFillEnd. Diagonal 0 is the main one, and 1 is to its right.
-
-    If begin is greater than end, Value is on each diagonal d with `d < end` or `d >= begin`. How a
-    FLOAT32 value becomes an integer is in `dmlconf.reference.numbers.attributes`.
+    Return the input, or zeros, with Value on each diagonal d with `begin <= d < end`, where begin
+    is DiagonalFillBegin and end is DiagonalFillEnd. Diagonal 0 is the main one, and 1 is to its
+    right. If begin is greater than end, Value is on the diagonals with `d < end` or `d >= begin`.
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """
@@ -76,8 +74,8 @@ def fill_value_sequence(
     Return `ValueStart + i * ValueDelta` for element i, counted from 0 in row-major order; integers
     wrap around.
 
-    Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC; multiplication, instead of repeated
-    addition, and wrapping were measured.
+    Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC; the formula and wrapping were
+    measured.
     """
     dtype = OutputTensor.DataType.dtype
     count = math.prod(OutputTensor.Sizes)
@@ -92,7 +90,7 @@ def fill_value_sequence(
 
 
 def sequence_of(output: TensorDesc, start: float, delta: float) -> Array:
-    """Return `start + i * delta`, FLOAT64; both numbers are rounded to the output's type first."""
+    """Return `start + i * delta`, FLOAT64, of numbers that are rounded to the output's type."""
     dtype = output.DataType.dtype
     first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
     indices = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)
@@ -131,7 +129,7 @@ def random_generator(
 
 
 def _counters(first: int, count: int) -> Array:
-    """Return {4, count}: the 32-bit words of successive counters, the lowest first, as UINT64."""
+    """Return {4, count}: the 32-bit words of `count` successive counters, lowest first, UINT64."""
     low_word = first & (1 << 64) - 1
     low = np.uint64(low_word) + np.arange(count, dtype=np.uint64)
     carried = low < np.uint64(low_word)
@@ -141,7 +139,7 @@ def _counters(first: int, count: int) -> Array:
 
 
 def _philox(counters: Array, key0: int, key1: int) -> Array:
-    """Return {4, count}: the random words for counters of these sizes, by ten rounds of Philox."""
+    """Return {4, count}: the random words for `count` counters, by ten rounds of Philox."""
     mask, shift = np.uint64(0xFFFF_FFFF), np.uint64(32)
     a, b, c, d = counters
     for _ in range(10):

@@ -3,8 +3,8 @@
 DirectML computes the offset of an addressed element in unsigned 32-bit arithmetic. It takes the low
 32 bits of an index, and adds the size of the axis if the index is negative. Only the offset is
 checked, against the size of the whole tensor: in sizes {3, 4}, index 5 of row 0 is element 1 of row
-1. A UINT64 index counts as negative from 2^63 on; a UINT32 index is never negative. ONE_HOT
-compares whole indices, and MAX_UNPOOLING takes whole offsets.
+1. A UINT64 index counts as negative from 2^63 on. ONE_HOT and MAX_UNPOOLING use all bits of an
+index.
 """
 
 from __future__ import annotations
@@ -42,14 +42,13 @@ def gather(
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
     Return `output[d, ..., i, ..., e, ...] = input[d, ..., indices[i, ...], e, ...]`, where i, ...
-    are the last IndexDimensions coordinates of the indices.
+    are along the last IndexDimensions dimensions of the indices.
 
-    IndexDimensions does not count leading dimensions of the indices. These have size 1, or the
-    sizes of the input's first dimensions if each batch has its own indices. An output with more
-    dimensions than the result has leading sizes 1. An output with fewer gets the part at coordinate
-    0 of the result's surplus leading dimensions. Reads outside of the input give its last element.
-    With IndexDimensions 0 the output may have more elements than the result; the rest are the
-    input's last element.
+    The other dimensions of the indices have size 1, or the sizes of the input's first dimensions if
+    each batch has its own indices. An output with more dimensions than the result has leading sizes
+    1. An output with fewer gets the part at index 0 of the result's surplus leading dimensions.
+    Reads outside of the input give its last element. If the output has more elements than the
+    result, as with IndexDimensions 0, the rest are the input's last element.
 
     Source: the page of DML_GATHER_OPERATOR_DESC; leading dimensions other than of size 1,
     dimensions that do not fit, and reads out of range were measured.
@@ -101,9 +100,8 @@ def gather_elements(
     OutputTensor {D0, ..., I, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
     IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return `output[i, j, k] = input[i, j, indices[i, j, k]]`, here for the last of three axes.
-
-    Reads outside of the input give its last element.
+    Return, for the last of three axes, `output[i, j, k] = input[i, j, indices[i, j, k]]`. Reads
+    outside of the input give its last element.
 
     Source: the page of DML_GATHER_ELEMENTS_OPERATOR_DESC; reads out of range were measured.
     """
@@ -217,12 +215,10 @@ def one_hot(
     """IndicesTensor {D0, ..., 1, ...}, ValuesTensor {V0, ...} -> OutputTensor {D0, ..., A, ...};
     FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8; IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return the second value where the coordinate along the axis is the index, else the first; values
-    after the second have no effect.
+    Return the second value where the position along the axis is the index, else the first value.
 
-    A negative index counts from the end; unsigned indices are never negative. An index out of
-    range selects nothing: along an axis of 2 elements, 4294967297 does not select element 1,
-    although its low 32 bits are 1.
+    A negative index counts from the end. An index out of range selects nothing: along an axis of 2
+    elements, 4294967297 does not select element 1, although its low 32 bits are 1.
 
     Source: the page of DML_ONE_HOT_OPERATOR_DESC: an index that exceeds the number of elements
     along the axis "is ignored".
@@ -250,8 +246,8 @@ def scatter_elements(
     UpdatesTensor {D0, ..., I, ...} -> OutputTensor {D0, ..., A, ...}; FLOAT64 to FLOAT16, INT64 to
     INT8, UINT64 to UINT8; IndicesTensor: INT64, INT32, UINT64, UINT32
 
-    Return the input with `output[i, j, indices[i, j, k]] = updates[i, j, k]`, here for the last of
-    three axes.
+    Return the input with, for the last of three axes,
+    `output[i, j, indices[i, j, k]] = updates[i, j, k]`.
 
     Writes outside of the output are dropped; along an axis of size 1 every index is 0. If several
     updates name one element, it is not defined which one counts; here it is the last.
@@ -273,7 +269,7 @@ def scatter_elements(
 
 
 def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
-    """Return the offset of each element without the term of one axis, UINT32."""
+    """Return the offset of each element without the term of `axis`, UINT32."""
     offsets = np.zeros((1,) * len(sizes), np.uint32)
     for other, coordinate in enumerate(np.indices(sizes, np.uint32, sparse=True)):
         if other != axis:
@@ -286,7 +282,7 @@ def _write(output: Array, offsets: Array, updates: Array) -> None:
     inside = offsets < output.size
     if not inside.all():
         offsets, updates = offsets[inside], updates[inside]
-    # In row-major order, so that the last of several updates with one offset stays.
+    # The last of several updates with one offset stays.
     output[offsets.reshape(-1)] = updates.reshape(-1)
 
 
@@ -305,7 +301,7 @@ def _without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _right_aligned(tensor: Array, dimension_count: int) -> Array:
-    """Return the tensor with sizes 1 put in front, or what is at coordinate 0 of surplus axes."""
+    """Return the tensor with leading sizes 1, or its part at index 0 of surplus leading axes."""
     surplus = tensor.ndim - dimension_count
     if surplus <= 0:
         return tensor.reshape((1,) * -surplus + tensor.shape)

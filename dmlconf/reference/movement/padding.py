@@ -29,11 +29,9 @@ def padding1(
     """InputTensor {D0, D1, ...} -> OutputTensor {S0 + D0 + E0, S1 + D1 + E1, ...}; FLOAT64 to
     FLOAT16, INT64 to INT8, UINT64 to UINT8
 
-    Return the input with elements around it, as PaddingMode says: PaddingValue for CONSTANT, the
-    nearest element of the input for EDGE. After [1, 2, 3] comes 2 for REFLECTION, 3 for SYMMETRIC,
-    and 1 for WRAP.
-
-    A padding may be wider than the input: [1, 2] with REFLECTION and an EndPadding of 3 becomes
+    Return the input with elements around it: PaddingValue for CONSTANT, the nearest element of the
+    input for EDGE. After [1, 2, 3] comes 2 for REFLECTION, 3 for SYMMETRIC, and 1 for WRAP. The
+    padding may be wider than the input: [1, 2] with REFLECTION and an EndPadding of 3 becomes
     [1, 2, 1, 2, 1].
 
     Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP and the conversion of a PaddingValue that
@@ -46,13 +44,17 @@ def padding1(
 def padded(
     tensor: Array, mode: str, value: Array, start: Sequence[int], end: Sequence[int]
 ) -> Array:
-    """Return the tensor with `start` and `end` elements around it; CONSTANT fills in `value`."""
+    """Return the tensor with `start` elements before and `end` elements after it along each axis.
+
+    Args:
+        value: the elements of CONSTANT.
+    """
     output = np.empty(np.add(tensor.shape, np.add(start, end)), tensor.dtype)
     inner = tuple(np.s_[b : b + size] for b, size in zip(start, tensor.shape, strict=True))
     output[inner] = tensor
     for axis in reversed(range(tensor.ndim)):
         before, size = start[axis], tensor.shape[axis]
-        # Later axes are padded already; of earlier axes, only the input's part is filled so far.
+        # Later axes are padded already; of earlier axes, only the input's part is filled.
         around = output[inner[:axis]]
         for begin, stop in ((-before, 0), (size, size + end[axis])):
             if begin == stop:
@@ -90,6 +92,6 @@ _SOURCES: Final[Mapping[str, Callable[[Array, int], Array]]] = {
 }
 """For each mode but CONSTANT, the function that tells which elements to copy.
 
-It maps an index outside of the input, and the size of the axis, to the index of the element that is
-copied there. With size 3, -1 is just before the input and 3 just after it.
+The function maps indices outside of the input, and the size of the axis, to the indices of the
+elements that are copied there.
 """

@@ -69,8 +69,8 @@ def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
     Return the K largest elements along the axis in decreasing order, and their indices. With
     INCREASING, return the K smallest in increasing order.
 
-    Of equal elements, such as 0 and -0, the one with the lower index comes first. The page does not
-    say where NaN comes; here it counts as the largest.
+    Of equal elements, such as 0 and -0, the one with the lower index comes first. NaN counts as the
+    largest, since the page says nothing of it.
 
     Source: the page of DML_TOP_K1_OPERATOR_DESC.
     """
@@ -78,21 +78,21 @@ def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
 
 
 def first_elements(desc: TopK1Desc) -> tuple[Array, Array]:
-    """Return the values and the indices that `top_k1` returns, for the fields as one argument."""
+    """Return the values and the indices that `top_k1` returns."""
     indices = _indices(desc.InputTensor, desc.Axis, desc.K, desc.AxisDirection == "DECREASING")
     values = np.take_along_axis(desc.InputTensor, indices, desc.Axis)
     return values, indices.astype(desc.OutputIndexTensor.DataType.dtype)
 
 
 def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
-    """Return the indices of the `count` first elements in order; of equal ones the lower first."""
+    """Return the indices of the `count` first elements in order; of equal elements, lower first."""
     size = tensor.shape[axis]
     if tensor.itemsize <= _HALF_OF_KEY:
         shape = [-1 if dimension == axis else 1 for dimension in range(tensor.ndim)]
         each = np.arange(size).reshape(shape)
 
         def indices_of(part: Array) -> Array:
-            # No two keys are equal, and numbers are sorted several times faster than indices.
+            # Sorting keys that hold the index takes a fraction of the time of sorting indices.
             keys = ~_order(part) if decreasing else _order(part)
             keys <<= 32
             keys |= each
@@ -120,6 +120,6 @@ def _order(tensor: Array) -> Array:
         values = tensor.astype(np.float32) + np.float32(0)
     np.copyto(values, np.nan, where=np.isnan(values))
     bits = values.view(np.int32)
-    # The bits of negative numbers, read as integers, are in reverse order.
+    # The bits of negative numbers are in reverse order.
     bits ^= bits >> 31 & np.iinfo(np.int32).max
     return bits.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Operators that take pieces of a tensor, put them back, or reverse them. JOIN is in `copies`."""
+"""Operators that take pieces of a tensor, put them back, or reverse them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def slice1(
 
     Return elements of a window at steps of InputWindowStrides. The window has InputWindowSizes
     elements from InputWindowOffsets on. A negative stride starts at the window's end: of [1, 2, 3,
-    4, 5], stride -2 picks 5, 3 and 1.
-
-    The output may be smaller than the window allows: here 5 and 3.
+    4, 5], stride -2 picks 5, 3 and 1, or, for an output of size 2, 5 and 3.
 
     Source: the page of DML_SLICE1_OPERATOR_DESC.
     """
@@ -75,7 +73,7 @@ def slice_grad(
 def _picked(
     sizes: Sequence[int], offsets: Sequence[int], extents: Sequence[int], strides: Sequence[int]
 ) -> list[Array]:
-    """Return the coordinates that a window picks along each dimension; `sizes` says how many."""
+    """Return, along each dimension, the first `sizes` indices that a window picks."""
     return [
         np.arange(size, dtype=np.int64) * stride + _start(offset, extent, stride)
         for size, offset, extent, stride in zip(sizes, offsets, extents, strides, strict=True)
@@ -83,17 +81,14 @@ def _picked(
 
 
 def _window(size: int, offset: int, extent: int, stride: int) -> slice:
-    """Return the slice that reads `size` elements of a window along one dimension.
-
-    `extent` is the window's own size.
-    """
+    """Return the slice that reads `size` elements of a window of `extent` elements."""
     start = _start(offset, extent, stride)
     stop = start + size * stride
     return slice(start, stop if stop >= 0 else None, stride)
 
 
 def _start(offset: int, extent: int, stride: int) -> int:
-    """Return where the reading of a window begins: at its end if the stride is negative."""
+    """Return the first index that a window picks: its last one if the stride is negative."""
     return offset if stride > 0 else offset + extent - 1
 
 

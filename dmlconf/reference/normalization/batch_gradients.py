@@ -122,5 +122,5 @@ def parameter_gradients(
 
 
 def elements_over(tensor: Array, over: tuple[int, ...]) -> int:
-    """Return how many elements a tensor has along the axes `over`: the product of their sizes."""
+    """Return the product of a tensor's sizes along the axes `over`."""
     return math.prod(tensor.shape[axis] for axis in over)

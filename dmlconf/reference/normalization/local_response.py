@@ -67,9 +67,9 @@ def local_response_normalization(desc: LocalResponseDesc) -> Array:
     Return `x / (Bias + Alpha / LocalSize * sum(x ** 2)) ** Beta`.
 
     The sum is over a window around x: LocalSize channels if CrossChannel, else LocalSize rows and
-    LocalSize columns. In both cases Alpha is divided by LocalSize. Along an axis the window goes
-    from `(LocalSize - 1) // 2` elements before x to `LocalSize // 2` after it, as far as there are
-    elements. The power of a negative number is NaN, unless Beta is 0.
+    LocalSize columns. Along an axis the window goes from `(LocalSize - 1) // 2` elements before x
+    to `LocalSize // 2` after it, within the tensor. The power of a negative number is NaN, unless
+    Beta is 0.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window and what negative
     numbers give were measured.
@@ -100,8 +100,8 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
         g / n ** Beta - factor * x * sum(g * x / n ** (Beta + 1))
 
     The true gradient would sum over the mirrored window, which differs if LocalSize is even. An
-    element's own g is in both terms. It is multiplied once, by the difference of its two factors,
-    so that an infinite g does not give infinity minus infinity.
+    element's own g is multiplied only once, by the difference of its factors in both terms, so that
+    an infinite g does not give infinity minus infinity.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; this one
     was found by measurements.
@@ -114,7 +114,8 @@ def local_response_gradients(
 ) -> Array:
     """Return the result of `local_response_normalization_grad` in a data type.
 
-    `store` rounds squares, their sums and the base to FLOAT16; without it they stay FLOAT64.
+    Args:
+        store: rounds squares, their sums and the base to FLOAT16; None leaves them FLOAT64.
     """
     factor = 2 * single(desc.Alpha) * single(desc.Beta) / desc.LocalSize
 
@@ -132,9 +133,9 @@ def local_response_gradients(
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """Return `base ** exponent`. Measured: NaN for a negative base, but 1 for the exponent 0.
+    """Return `base ** exponent`; NaN if the exponent is NaN, even for the base 1.
 
-    An exponent of NaN gives NaN, also for the base 1.
+    Measured: NaN for a negative base, but 1 for the exponent 0.
     """
     power: Array = np.power(base, single(exponent))
     if single(exponent) == 0:
@@ -143,9 +144,10 @@ def _power(base: Array, exponent: float) -> Array:
 
 
 def power_base(desc: AnyLocalResponseDesc, values: Array, store: Store | None = None) -> Array:
-    """Return `Bias + Alpha / LocalSize * sum(x ** 2)` for each element x, with FLOAT32 attributes.
+    """Return `Bias + Alpha / LocalSize * sum(x ** 2)` for each element x.
 
-    `store` is that of `local_response_gradients`.
+    Args:
+        store: see `local_response_gradients`.
     """
     held: Store = store or (lambda numbers: numbers)
     base = held(window_sums(desc, held(np.square(values))))
@@ -172,7 +174,7 @@ def _sums_of_others(desc: AnyLocalResponseDesc, values: Array) -> Array:
 
 
 def _neighbours(values: Array, axis: int, local_size: int) -> Array:
-    """Return for each element the sum of the other values in a window along an axis."""
+    """Return for each element the sum of the other values in its window along one axis."""
     count = values.shape[axis]
     before, after = min((local_size - 1) // 2, count - 1), min(local_size // 2, count - 1)
     padding = [(0, 0)] * values.ndim

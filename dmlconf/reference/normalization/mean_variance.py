@@ -43,12 +43,11 @@ def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
     """InputTensor {D0, D1, ...}, [ScaleTensor {1 or D0, 1 or D1, ...}],
     [BiasTensor {1 or D0, 1 or D1, ...}] -> OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
-    Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`, without
-    FusedActivation if it is absent.
+    Return `FusedActivation(scale * (x - mean) / sqrt(variance + Epsilon) + bias)`.
 
     Mean and variance are computed along Axes; the variance is the mean of `(x - mean) ** 2`.
     Without UseMean the mean counts as 0, and without UseVariance there is no division. An absent
-    scale is 1, and an absent bias 0.
+    scale is 1, an absent bias is 0, and an absent FusedActivation changes nothing.
 
     Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC for Axes and broadcasting;
     the formula, UseMean and UseVariance were measured.

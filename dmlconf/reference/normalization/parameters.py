@@ -14,7 +14,7 @@ __all__ = [
 
 
 def shared_dimensions(parameter: Array) -> tuple[int, ...]:
-    """Return the dimensions in which a parameter has size 1: elements along them share it."""
+    """Return the dimensions in which a parameter has size 1."""
     return tuple(axis for axis, size in enumerate(parameter.shape) if size == 1)
 
 

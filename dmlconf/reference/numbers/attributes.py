@@ -2,8 +2,7 @@
 
 C does not define the result for a number beyond the integer type, such as 300 for UINT8, so
 processors and compilers differ. Measured: DirectML 1.15.4, 1.13.1 and 1.8.0 on x86-64 convert
-attributes of PADDING and of DIAGONAL_MATRIX as `converted` does. A C program on x86-64 may differ:
-1e30 becomes 2^63 in UINT64, and 0 in a program that GCC compiled.
+attributes of PADDING and of DIAGONAL_MATRIX as `converted` does.
 
 Sources: ISO C 6.3.1.4; Intel 64 manual, CVTTSS2SI and, with AVX-512, VCVTTSS2USI; Arm architecture
 reference manual, FCVTZS and FCVTZU.
@@ -30,7 +29,8 @@ def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
 
     FLOAT32 becomes an integer as in DirectML on x86-64: for UINT8, 300.5 becomes 44, and NaN 0.
 
-    `data_type` is the attribute's own type: "FLOAT32", or else that of the tensor.
+    Args:
+        data_type: the attribute's own type: "FLOAT32", or the type of the tensor.
     """
     if data_type == "FLOAT32":
         value = single(value)
@@ -41,10 +41,11 @@ def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
 
 
 def _by_x86_64(value: float, dtype: np.dtype[Any]) -> int:
-    """Return the integer, of 32 or 64 bits, to which DirectML converts a number on x86-64.
+    """Return the integer to which DirectML converts a number on x86-64.
 
-    It is signed and has 64 bits for UINT32, INT64 and UINT64, else 32; for UINT64 it may be up to
-    2^64 - 1. Numbers beyond this range, infinity and NaN become its lowest number.
+    The integer has 64 bits for UINT32, INT64 and UINT64, else 32 bits. It is signed, but for UINT64
+    it may also be up to 2^64 - 1. Numbers beyond the range, infinity and NaN become the lowest
+    integer of the range.
     """
     limit = 1 << (63 if dtype.itemsize == 8 or dtype == np.uint32 else 31)
     whole = math.trunc(value) if math.isfinite(value) else -limit

@@ -1,7 +1,7 @@
 """Apply functions to the elements of tensors block by block.
 
-FLOAT64 temporaries of a large tensor do not fit the processor's cache: to write and read one takes
-longer than to compute with it. A tensor of up to 32,768 elements is not divided.
+FLOAT64 temporaries of a large tensor do not fit into the processor's cache, and moving them takes
+longer than computing. A tensor of up to 32,768 elements is not divided.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
 
 
 def _flat(tensor: Array) -> Array:
-    """Return the elements in one dimension; if all strides are 0, the one element is not copied."""
+    """Return the elements in one dimension, without a copy if all strides are 0."""
     if any(tensor.strides):
         return tensor.reshape(-1)
     return np.broadcast_to(tensor[(0,) * tensor.ndim], tensor.size)
@@ -54,12 +54,12 @@ def in_slices(
 ) -> Array:
     """Apply a function to tensors, slice by slice along one of their axes.
 
-    The axis is the first one of more than one element that is not in `together`. Tensors without
-    such an axis, and those of up to 32,768 elements, are one slice.
+    The axis is the first of a size above 1 that is not in `together`. Tensors without such an axis,
+    and those of up to 32,768 elements, are one slice.
 
     Args:
-        function: takes a slice of each tensor, or None. It returns a tensor with the sizes of the
-            first tensor's slice, except perhaps along the axes `together`.
+        function: takes a slice of each tensor, or None for None. It returns a tensor with the sizes
+            of the first tensor's slice, except perhaps along the axes `together`.
         tensors: the first one has the full sizes; each other one has size 1 along the axes in which
             it is broadcast, or is None.
         dtype: the type to which the function's results are converted.

@@ -16,13 +16,13 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["erf", "erfc"]
 
 _PER_UNIT: Final = 4096
-"""How many nodes the table has per unit of x."""
+"""How many nodes the table has between 0 and 1."""
 
 _END: Final = 11
 """The last node: erfc(11) is 1.4e-54, less than any positive FLOAT32 number."""
 
 _FAR: Final = 2.0**30
-"""Larger numbers are clipped to this magnitude, which lies beyond the table."""
+"""The magnitude, beyond the table, to which larger numbers are clipped."""
 
 _TO_NODE: Final = 1.5 * 2.0**52 / _PER_UNIT
 """A number so large that `x + _TO_NODE` is rounded to a multiple of 1/4096, the nearest node.
@@ -42,14 +42,13 @@ def erf(values: Array) -> Array:
 def erfc(values: Array) -> Array:
     """Return `1 - erf` of FLOAT64 numbers; NaN stays NaN.
 
-    The relative error is below 2^-38 for numbers below 11 - 1/8192. From there on, where the last
-    node is the nearest, the result is 0.
+    The relative error is below 2^-38 for numbers below 11 - 1/8192. From there on the result is 0.
     """
     return _series(values, _of_erfc())
 
 
 def _series(values: Array, coefficients: tuple[Array, ...]) -> Array:
-    """Return each value's Taylor series at the nearest node; `coefficients` descend in power."""
+    """Return each value's Taylor series at the nearest node; the highest power comes first."""
     with np.errstate(all="ignore"):
         if not np.vdot(values, values) < _FAR**2:
             values = np.clip(values, -_FAR, _FAR)
@@ -68,7 +67,7 @@ def _series(values: Array, coefficients: tuple[Array, ...]) -> Array:
 @cache
 def _of_erf() -> tuple[Array, ...]:
     values = np.array([math.erf(node) for node in _nodes()])
-    # A negative zero lets the sum at zero keep its sign.
+    # The sum of 0 and -0 is 0, and the sum of -0 and -0 is -0.
     values[values == 0] = -0.0
     return *_slopes(), values
 
@@ -87,10 +86,10 @@ def _nodes() -> Array:
 def _slopes() -> tuple[Array, ...]:
     """Return the Taylor coefficients of erf at every node, for the third, second and first power.
 
-    The first derivative is `2 / sqrt(pi) * exp(-x^2)`; the next ones are polynomials times it.
+    The first derivative is `2 / sqrt(pi) * exp(-x^2)`.
     """
     n = _nodes()
     slope = np.exp(-n * n) * (2 / math.sqrt(math.pi))
-    # At the first and the last node and beyond them, erf is taken for constant.
+    # erf counts as constant from the last node on, and up to the first.
     slope[[0, -1]] = 0
     return slope * ((2 * n**2 - 1) / 3), slope * -n, slope

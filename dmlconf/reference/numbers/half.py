@@ -1,8 +1,6 @@
 """Convert FLOAT32 to FLOAT16 by integer arithmetic on bits, which is faster than NumPy's `astype`.
 
-Only arrays with NaN, or with a number that becomes infinite, are left to `astype`.
-
-`Store` is the type of functions that round to FLOAT16; `dmlconf.permitted.numbers.half` has them.
+NumPy still converts arrays with NaN, or with a number that becomes infinite.
 
 Source: IEEE 754-2019, 3.4 (the encodings) and 4.3.1 (to nearest, halves to even).
 """
@@ -30,7 +28,7 @@ _OVERFLOW: Final = np.float32(65520)
 _LEAST_NORMAL: Final = np.float32(2.0**-14)
 
 _HALF: Final = np.float32(0.5)
-"""Adding 0.5 in FLOAT32 rounds to a multiple of 2^-24, as subnormal FLOAT16 numbers are."""
+"""Adding 0.5 in FLOAT32 rounds to a multiple of 2^-24, the least subnormal FLOAT16 number."""
 
 _BITS_OF_HALF: Final = 126 << 23
 
@@ -57,7 +55,7 @@ def to_float16(values: Array) -> Array:
     rounded >>= _OMITTED
     if has_subnormal:
         # For each element, `rounded` or `subnormal` has the result. The other one has the least
-        # normal number, whose bits, `1 << 10`, are subtracted.
+        # normal number, whose bits are `1 << 10`.
         subnormal = (np.minimum(magnitude, _LEAST_NORMAL) + _HALF).view(np.uint32)
         rounded += subnormal
         rounded -= _BITS_OF_HALF + (1 << 10)

@@ -1,7 +1,7 @@
 """Sine and cosine of arrays, from t, the tangent of half the angle.
 
-NumPy computes sines and cosines of FLOAT64 numbers one after another, but with AVX-512 eight
-tangents at once. Without AVX-512 this takes longer than NumPy's functions.
+With AVX-512, NumPy computes eight FLOAT64 tangents at once, but sines and cosines one after
+another. Without AVX-512, this module is slower than NumPy's sines and cosines.
 
 Source: Abramowitz and Stegun, 4.3.24 and 4.3.25, the functions of twice an angle.
 """
@@ -17,7 +17,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["cosine", "sine"]
 
 _NEAR_ZERO: Final = 2.0**-12
-"""A cosine of smaller magnitude has lost more than 12 bits here, so NumPy computes it."""
+"""A cosine of smaller magnitude loses more than 12 bits, so NumPy computes it."""
 
 
 def sine(values: Array) -> Array:

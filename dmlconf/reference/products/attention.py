@@ -46,7 +46,7 @@ def multihead_attention1(
     [OutputPresentValueTensor {1, ..., B, M, P + L, V}]; FLOAT32, FLOAT16; MaskTensor,
     PastSequenceLengthsTensor: INT32
 
-    Return the attention of the heads and, where the desc has outputs for them, the present keys and
+    Return the attention of the heads and, where the desc has these outputs, the present keys and
     values: past ones, then new ones.
 
     There are B batches of S queries, L keys and P past keys. N is QueryHeadCount, M is
@@ -102,8 +102,7 @@ class Heads:
 def heads_of(fields: Mapping[str, Any], query_heads: int, key_heads: int) -> Heads:
     """Return queries, keys and values by head; BiasTensor is added to all but past ones.
 
-    Past keys and values come first. With PastSequenceLengthsTensor keys and values have the
-    positions of the present tensors.
+    With PastSequenceLengthsTensor, keys and values have the positions of the present tensors.
     """
     query, key, value = _unstacked(fields)
     bias = fields["BiasTensor"]
@@ -132,7 +131,7 @@ def new_keys(fields: Mapping[str, Any]) -> int:
 
 
 def _unstacked(fields: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-    """Return queries, keys and values, FLOAT64: {batches, positions, elements of all heads}."""
+    """Return queries, keys and values, FLOAT64, {batches, positions, elements of all heads}."""
     names = ("QueryTensor", "KeyTensor", "ValueTensor")
     alone = {name: _last(fields[name], 3) for name in names if fields[name] is not None}
     for stack, members in (
@@ -149,7 +148,7 @@ def _unstacked(fields: Mapping[str, Any]) -> tuple[Array, Array, Array]:
 
 
 def _last(tensor: Array, dimensions: int) -> Array:
-    """Return a tensor's last dimensions, FLOAT64; those before them have size 1 and are dropped."""
+    """Return a tensor without leading dimensions, which have size 1, FLOAT64."""
     return tensor.reshape(tensor.shape[-dimensions:]).astype(np.float64)
 
 
@@ -161,7 +160,7 @@ def _split(tensor: Array, heads: int) -> Array:
 def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
     """Return present keys or values: zeros, with new ones from each batch's past length on.
 
-    New ones that would lie outside of the present tensor are dropped.
+    New keys or values outside of the present tensor are dropped.
     """
     whole = np.zeros(present.Sizes[-4:])
     positions = lengths[:, None] + np.arange(tensor.shape[2])
@@ -184,7 +183,7 @@ def score_terms(
 ) -> tuple[Array, Array | None, Array | None]:
     """Return the terms of the scores: products times Scale, the position bias, and the mask.
 
-    The bias and the mask are None where nothing is added; they broadcast to the products.
+    The bias and the mask are None if the desc has none; they broadcast to the products.
     """
     query = parts.query * single(fields["Scale"])
     fit = query @ parts.spread(parts.key).swapaxes(2, 3)
@@ -192,12 +191,12 @@ def score_terms(
 
 
 def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | None, Array | None]:
-    """Return the position bias and the mask that are added to scores, None where there is none.
+    """Return the position bias and the mask that are added to scores, None for an absent one.
 
-    Measured: BOOLEAN multiplies the position bias by Scale as well. KEY_SEQUENCE_LENGTH and
-    KEY_SEQUENCE_END_START give a key that is not seen MaskFilterValue but no position bias; a batch
-    in which no key would be seen sees all. BOOLEAN and KEY_QUERY_SEQUENCE_LENGTH_START_END multiply
-    MaskFilterValue by 0 for a key that is seen: NaN if infinite.
+    Measured: BOOLEAN multiplies the position bias by Scale. Under KEY_SEQUENCE_LENGTH and
+    KEY_SEQUENCE_END_START, a key that is not seen gets MaskFilterValue but no position bias, and a
+    batch that would see no key sees all. BOOLEAN and KEY_QUERY_SEQUENCE_LENGTH_START_END multiply
+    MaskFilterValue by 0 for a key that is seen, which is NaN if MaskFilterValue is infinite.
     """
     bias, kind = fields["RelativePositionBiasTensor"], fields["MaskType"]
     position = None if bias is None else _last(bias, 4)
@@ -218,7 +217,7 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
 
 
 def _mask(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
-    """Return which keys each query sees, for other masks than BOOLEAN; broadcasts to `shape`."""
+    """Return which keys each query sees, for other types than BOOLEAN; broadcasts to `shape`."""
     batches, _, queries, keys = shape
     batch, _, query, key = np.ogrid[:batches, :1, :queries, :keys]
     if fields["PastSequenceLengthsTensor"] is not None:
@@ -232,7 +231,7 @@ def _mask(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
     elif kind == "KEY_SEQUENCE_END_START":
         mask = (key < first) & (key >= numbers[batches:])
     else:
-        # Positions count through all batches. The last number is keyEnd.
+        # Positions count through all batches; keyEnd, the last number, is not used.
         query, key = query + batch * queries, key + batch * keys
         ranges, starts = numbers[batches : 2 * batches + 1], numbers[2 * batches + 1 : -1]
         mask = (query >= ranges[:-1]) & (query < ranges[1:])
@@ -243,7 +242,8 @@ def _mask(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
 def attention_outputs(values: Array, parts: Heads, fields: Mapping[str, Any]) -> tuple[Array, ...]:
     """Return the outputs that the desc has, in their sizes and types.
 
-    `values` are the results of the heads, {batches, heads, queries, V}.
+    Args:
+        values: the results of the heads, {batches, heads, queries, V}.
     """
     outputs = (
         ("OutputTensor", heads_side_by_side(values, parts)),
