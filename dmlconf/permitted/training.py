@@ -155,10 +155,11 @@ def _parameters(
 
 
 def _infinite_steps(desc: AdamOptimizerDesc, moments: _Moments, finite: Interval) -> list[Interval]:
-    """Return a candidate with infinities where LearningRate * Alpha * M overflows, if it does.
+    """Return a candidate with infinities where LearningRate * Alpha * M overflows.
 
-    Elsewhere the candidate is the interval `finite`. Measured on DirectML 1.8.2: the step
-    2 * 3.4e38 / 1.6e7 is infinite, since the product comes first.
+    There is none if the product overflows nowhere, or only where the divisor is 0. Elsewhere the
+    candidate is the interval `finite`. Measured on DirectML 1.8.2: the step 2 * 3.4e38 / 1.6e7 is
+    infinite, since the product comes first.
     """
     m = np.abs(moments.m) * (1 + STEP) + moments.m_error
     product = np.abs(single(desc.LearningRate) * bias_correction(desc)) * m
@@ -179,7 +180,6 @@ def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Arra
 
 
 def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tuple[Array, Array]:
-    """Return the interval of V, without negative numbers where `_never_negative` holds."""
     lowest, highest = interval
     return np.where(_never_negative(desc) & (lowest < 0), lowest.dtype.type(0), lowest), highest
 
@@ -187,8 +187,7 @@ def _not_negative(interval: tuple[Array, Array], desc: AdamOptimizerDesc) -> tup
 def _never_negative(desc: AdamOptimizerDesc) -> Array:
     """Return where no way of rounding gives a negative V.
 
-    With V >= 0 and Beta2 from 0 to 1, `Beta2 V + (1 - Beta2) G G` has no negative term, and the
-    second term of `V + (1 - Beta2) (G G - V)` is at least -V.
+    This holds for V >= 0 and Beta2 from 0 to 1, by both formulas of `_moments`.
     """
     never: Array = (desc.InputSecondMomentTensor >= 0) & (0 <= desc.Beta2 <= 1)
     return never

@@ -8,8 +8,8 @@ up to three parts:
 - the last store in FLOAT16, rounded to nearest or toward zero: one ULP of the result, and half an
   ULP for the rounding of the expected value.
 
-Sums for FLOAT64 outputs are computed in FLOAT64, and those for FLOAT16 outputs in FLOAT16 if the
-backend may do so.
+Sums are computed in FLOAT64 for FLOAT64 outputs, and in FLOAT16 for FLOAT16 outputs if the backend
+may do so.
 
 docs/bounds.md derives the limits; `dmlconf.permitted` computes the error scales.
 
@@ -70,8 +70,8 @@ _ITERATIONS: Final = 3
 _TOSA_VARIANCE: Final = 1.6
 """TOSA permits `_TOSA_VARIANCE * n` as mean of squared errors.
 
-dmlconf uses this for sums computed in FLOAT16, and for sums of fewer than 5 terms, for which it is
-less than the limit of `_VARIANCE`.
+This limit holds for sums computed in FLOAT16, and for sums of fewer than 5 terms, for which it is
+below `_VARIANCE * n + _CONSTANT`.
 """
 
 
@@ -171,15 +171,15 @@ class Accumulation:
         values = np.full(shape, value, dtype)
         return beyond & self._overflowed(values, lambda array: np.broadcast_to(array, shape))
 
-    def _overflowed(self, actual: Array, part: Callable[[Array], Array]) -> Array:
+    def _overflowed(self, actual: Array, select: Callable[[Array], Array]) -> Array:
         """Return which values an overflow may give: infinities and NaN that `by_sign` permits.
 
         Args:
-            part: selects from an array the elements to which `actual` belongs.
+            select: returns the elements of an array to which `actual` belongs.
         """
         if self.errors.by_sign is None:
             return ~np.isfinite(actual)
-        least, greatest = map(part, self.errors.by_sign)
+        least, greatest = map(select, self.errors.by_sign)
         largest = self._largest_sum(actual.dtype) * _NEARLY
         up, down = ~(greatest < largest), ~(least > -largest)
         return np.where(
@@ -187,7 +187,6 @@ class Accumulation:
         )
 
     def _largest_sum(self, dtype: np.dtype[Any]) -> float:
-        """Return the largest number of the data type in which sums are computed."""
         own = self.half or dtype.itemsize == 8
         return float(np.finfo(dtype if own else np.float32).max)
 
@@ -304,7 +303,7 @@ class Accumulation:
 
     @staticmethod
     def _lost_in_stores(sizes: Array | None) -> Array | float:
-        """Return how much FLOAT16 stores may lose of magnitudes: 2^-10 of each."""
+        """Return how much a FLOAT16 store may lose of numbers of these sizes."""
         return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:

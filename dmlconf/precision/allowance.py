@@ -59,10 +59,10 @@ class SumErrors:
         growth: the factor by which later steps multiply a sum, which `sums` includes: 300 for
             300 * sum(x). None for 1.
         terms_repeat: whether a sum may have many equal terms, whose errors may have one sign.
-        by_sign: FLOAT64 bounds of the sums of the negative and of the positive terms, before later
-            steps multiply them. An overflow gives infinity only if the positive terms exceed the
-            largest number, negative infinity only if the negative ones do, and NaN only if both
-            do. None if the bounds are not known, or if nothing overflows.
+        by_sign: FLOAT64 bounds of the sum of the negative terms and of the sum of the positive
+            terms, before later steps multiply them. An overflow gives infinity only if the positive
+            terms exceed the largest number, negative infinity only if the negative terms do, and
+            NaN only if both do. None if the bounds are not known, or if nothing overflows.
     """
 
     sums: Array

@@ -62,9 +62,9 @@ class Comparison:
         first: the first elements outside the rule in row-major order, at most `MOST_DIFFERENCES`.
         margin: the share of its limit that the worst element uses; above 1 if it is outside.
         spread: for `accumulate`, the share of its limit that the mean of squared errors uses; 0 if
-            the expected values are too few or too many of them are equal. If an element is too far
-            off and the rule has alternatives, such as flushed subnormals, its block of 2^15
-            elements counts as 0.
+            there are too few expected values, or too many equal ones. If an element is too far off
+            and the rule has alternatives, such as flushed subnormals, its block of 2^15 elements
+            counts as 0.
         histogram: the number of elements by their distance from the expected value in ULP. The key
             2 stands for 2 or 3 ULP, 4 for 4 to 7 ULP and so on; infinity for a NaN against a
             number. Empty for integers, and if all elements have the expected bits.
@@ -147,9 +147,9 @@ class _AppliedRule:
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
-        """The right values, those with flushed operands, and those in the range of FLOAT32, flat.
+        """Flat arrays: the right values, then others from flushed operands or the FLOAT32 range.
 
-        Empty if the rule permits only the first.
+        Empty if there are no others.
         """
         flushed = (self._allowance.flushed if self.rule.flushes else None) or ()
         in_range = self._allowance.in_range
@@ -248,7 +248,7 @@ class _AppliedRule:
 
 
 def _nearest_in(lowest: Array, highest: Array, values: Array) -> Array:
-    """Return the number in each span that is nearest to the value; for a NaN the lowest number."""
+    """Return the number in each span that is nearest to the value; the lowest one for NaN."""
     numbers: Array = np.where(np.isnan(values), lowest, values)
     return np.clip(numbers, lowest, highest)
 

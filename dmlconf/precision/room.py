@@ -156,7 +156,7 @@ _ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends
 
 
 def _stepped(values: Array, steps: int) -> Array:
-    """Return the numbers that are `steps` ULPs higher, at most infinity; negative steps lower."""
+    """Return the numbers that are `steps` ULPs higher, or lower if negative, up to infinity."""
     integer = np.dtype(f"i{values.itemsize}")
     turn = np.iinfo(integer).min
     bits = values.view(integer)

@@ -97,7 +97,7 @@ def _share_of_interval(actual: Array, expected: Array, lowest: Array, highest: A
         same = a == e
         if a.dtype.kind == "f":
             same |= np.isnan(a) & np.isnan(e)
-        # A share is NaN or above 1 here, such as toward an infinite end.
+        # Within the interval, only 0 / 0 and infinity / infinity are special.
         share[special] = np.where(same, 0.0, np.where(within[special], 1.0, math.inf))
     share[undefined(lowest, highest)] = 0
     return share
@@ -137,7 +137,6 @@ def undefined(lowest: Array, highest: Array) -> Array:
 
 
 def _share_of_difference(actual: Array, expected: Array, rule: PrecisionRule) -> Array:
-    """Return the difference as a share of an absolute or a relative limit."""
     with np.errstate(all="ignore"):
         share = np.subtract(actual, expected, dtype=np.float64)
         np.abs(share, out=share)

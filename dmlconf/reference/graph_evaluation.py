@@ -38,8 +38,8 @@ class NodeValues:
 
     Attributes:
         cases: each operator node as a case of its own, with its inputs, by name.
-        outputs: the array of each node's output tensor, shaped like its Sizes, and the data of each
-            constant, before an edge stores them.
+        outputs: the data of each constant, and the array of each node's output tensor, shaped like
+            its Sizes, before an edge stores it.
         sources: the graph input or the output of a node that feeds each input tensor.
     """
 
@@ -67,8 +67,8 @@ def evaluate_nodes(
         inputs: arrays by graph input instead of the case's own.
         store: None if edges hold the outputs themselves.
         known: an earlier evaluation of the same nodes from the case's own inputs, without `store`.
-            Nodes that read the same data from the same sources in it are not computed again, except
-            those that read one of `inputs`.
+            A node that read the same data from the same sources then is not computed again, unless
+            it reads one of `inputs`.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs

@@ -55,8 +55,8 @@ def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
     X is computed from M and V before they are rounded to their data type. An infinite moment
     becomes NaN if its Beta is at most 1.
 
-    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC. Measured: infinities, and Alpha in step 0,
-    which would be NaN by the page's formula.
+    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC; infinities and Alpha in step 0 were
+    measured.
     """
 
     def updated_m(m: Array, g: Array) -> Array:
@@ -85,19 +85,18 @@ def moving_average(old: Array, new: Array, decay: float) -> Array:
     """Return `decay * old + (1 - decay) * new`, FLOAT64.
 
     Measured: DirectML computes `old + (1 - decay) * (new - old)`, which is NaN if `old` is infinite
-    and the decay at most 1. Here this formula is used only where `old` is infinite or `decay` is
-    not finite. Elsewhere it may lose a small `new`: with decay 0, `old` 1 and `new` 2^-54 it gives
-    0 in FLOAT64.
+    and the decay at most 1. Here this formula is used only if `old` is infinite, or `decay` is
+    infinite or NaN. Otherwise it may lose a small `new`: with decay 0, `old` 1 and `new` 2^-54 the
+    result is 0.
     """
     if not np.isfinite(decay):
-        # The page's formula may be infinity minus infinity where DirectML's is infinite.
         return old + (1 - decay) * (new - old)
     moment = decay * old.astype(np.float64) + (1 - decay) * new
     return np.where(np.isinf(old), old + (1 - decay) * (new - old), moment)
 
 
 def bias_correction(desc: AdamOptimizerDesc) -> float:
-    """Return the Alpha of `adam_optimizer`, which corrects the bias of the moments."""
+    """Return the Alpha of `adam_optimizer`."""
     count = float(desc.TrainingStepTensor.ravel()[0])
     if count == 0:
         return 1.0

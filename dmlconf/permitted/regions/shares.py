@@ -63,7 +63,7 @@ def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterato
 def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:
     """Return the coordinates where a function that is linear between elements is least or greatest.
 
-    Such a coordinate is an end of a coordinate's interval, or the nearest element within it.
+    The results are the ends of each coordinate's interval, and the nearest element within it.
     Without errors, the result is `at` alone.
     """
     low, high = at - errors, at + errors

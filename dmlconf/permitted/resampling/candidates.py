@@ -105,13 +105,13 @@ def linear_candidates(
         (_together(output, [low for low, _ in parts]), _together(output, [up for _, up in parts]))
         for parts in zip(*blocks, strict=True)
     ]
-    beside: Array | bool = False
+    may_be_nan: Array | bool = False
     for axes in _also_averaged(tensor.shape, steps, input_offsets):
-        beside = beside | _near_special(tensor, steps, shifts, axes)
-    if np.any(beside):
+        may_be_nan = may_be_nan | _near_special(tensor, steps, shifts, axes)
+    if np.any(may_be_nan):
         low, high = candidates[0]
         nan = low.dtype.type(np.nan)
-        candidates.append((np.where(beside, nan, low), np.where(beside, nan, high)))
+        candidates.append((np.where(may_be_nan, nan, low), np.where(may_be_nan, nan, high)))
     open_elements = _open_elements(steps, shifts)
     if np.any(open_elements):
         candidates = [
@@ -125,9 +125,8 @@ def _open_elements(
 ) -> Array | bool:
     """Return where any value is right.
 
-    This holds for coordinates of infinite or NaN offsets. On an axis with a shift, it also holds
-    for coordinates with an error of 1 or more, or of a size of `_FAR` or more. Measured: with an
-    InputPixelOffset of 1e20, DirectML 1.15.4 gives -4e20 for elements 0, 4 and 8.
+    Any value is right at a coordinate of an infinite or NaN offset. On an axis with a shift, any
+    value is also right at a coordinate whose error is at least 1, or whose size is at least `_FAR`.
     """
     open_elements: Array | bool = False
     for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):
@@ -162,8 +161,8 @@ def _also_averaged(
     more; if fewer change, they add the last unchanged axes. RESAMPLE of DirectML 1.10.1 to 1.15.4
     interpolates along the first axis if none changes.
 
-    RESAMPLE1 of DirectML 1.8.2 and 1.9.1 also interpolates along an unchanged axis with
-    InputPixelOffset 1 and OutputPixelOffset -1, but not with 0.5 and -0.5.
+    RESAMPLE1 of DirectML 1.8.2 and 1.9.1 also interpolates along an unchanged axis whose
+    InputPixelOffset is neither 0 nor 0.5.
     """
     shifts = [_shift(offset) for offset in input_offsets]
     unchanged = [axis for axis, same in enumerate(_unchanged(sizes, steps, shifts)) if same]

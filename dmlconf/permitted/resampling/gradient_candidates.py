@@ -97,8 +97,8 @@ def _spread_errors(values: Array, axis: int, at: UncertainCoordinates, size: int
     """Return sums of elements times the greatest weights that their coordinates permit.
 
     An element is added at the two indices around its coordinate, and at the next ones that the
-    error reaches. If the error is 1 or more, the element is added once without the error, and once
-    with the weight 1 at all indices within the error.
+    error reaches. An element with an error of 1 or more is added without the error, and also with
+    the weight 1 at all indices within the error.
     """
     far = at.errors >= 1
     if far.any():
@@ -173,8 +173,8 @@ def nearest_candidates(
     """Return the candidates of NEAREST_NEIGHBOR: a gradient may belong to either of 2 elements.
 
     A gradient is near a boundary between two elements if the error of its coordinate reaches the
-    boundary. If several gradients are near one boundary, one is near several, or there would be
-    more than _MOST_CANDIDATES, one interval from the least to the greatest sum replaces them.
+    boundary. One interval replaces the candidates if several gradients are near one boundary, if
+    one gradient is near several, or if there are more than _MOST_CANDIDATES.
     """
     values = wide(gradient)
     sides = [
@@ -253,8 +253,8 @@ def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) 
     """Return the least and the greatest sum that each element may get.
 
     A gradient may belong to one or several of the elements within its coordinate's error. Any
-    result is right where an infinite or NaN gradient may belong to the element or not, and where
-    the absolute values of finite gradients add up to more than the largest FLOAT32 number.
+    result is right where an infinite or NaN gradient may belong to the element or not. Any result
+    is also right where the absolute values of finite gradients add up to more than FLOAT32 holds.
     """
     sizes = output.Sizes
     parts = [np.maximum(values, 0), np.minimum(values, 0)]
@@ -269,8 +269,8 @@ def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) 
             certain = [summed(np.where(sure, part, 0), axis, low, size) for part in certain]
             members = _between(low, high)
             possible = [_summed(part, axis, members, size) for part in possible]
-        beside = np.where(sure, uncertain, np.maximum(uncertain, special))
-        uncertain = _summed(beside, axis, members, size)
+        doubtful = np.where(sure, uncertain, np.maximum(uncertain, special))
+        uncertain = _summed(doubtful, axis, members, size)
         special = _summed(special, axis, members, size)
         finite = _summed(finite, axis, members, size)
         terms *= int(np.bincount(members[1]).max())

@@ -1,4 +1,7 @@
-"""Permitted errors of FOLD."""
+"""Permitted errors of FOLD.
+
+Derived in docs/bounds.md, Sums.
+"""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def element_wise_min(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the lesser of `a` and `b`; if one of them is NaN, the other one.
+    Return the lesser of `a` and `b`; of NaN and a number, the number.
 
     Source: the page of DML_ELEMENT_WISE_MIN_OPERATOR_DESC; NaN was measured.
     """
@@ -82,7 +82,7 @@ def element_wise_max(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the greater of `a` and `b`; if one of them is NaN, the other one.
+    Return the greater of `a` and `b`; of NaN and a number, the number.
 
     Source: the page of DML_ELEMENT_WISE_MAX_OPERATOR_DESC; NaN was measured.
     """

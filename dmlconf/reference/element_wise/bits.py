@@ -85,7 +85,7 @@ def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Arra
 def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
 
-    Return the bits of `a` moved by `b` toward the highest bit; those beyond it are lost.
+    Return the bits of `a` moved by `b` toward the highest bit.
 
     Only the lowest 5 bits of `b` count, for UINT64 the lowest 6: a UINT8 shifted by 8 is 0, and by
     32 it is unchanged.
@@ -100,7 +100,7 @@ def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: Te
 def element_wise_bit_shift_right(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
 
-    Return the bits of `a` moved by `b` toward the lowest bit; those beyond it are lost.
+    Return the bits of `a` moved by `b` toward the lowest bit.
 
     Only the lowest 5 bits of `b` count, for UINT64 the lowest 6.
 
@@ -116,6 +116,6 @@ def _bits(tensor: Array) -> Array:
 
 
 def _operands(value: Array, shift: Array) -> tuple[Array, Array]:
-    """Return the operands as UINT32, or UINT64 for 64 bits, and only the bits that count of shift."""
+    """Return the operands as UINT32, or UINT64 for 64 bits; the shift without its ignored bits."""
     word: Any = np.uint64 if value.dtype.itemsize == 8 else np.uint32
     return value.astype(word), shift.astype(word) & word(8 * np.dtype(word).itemsize - 1)

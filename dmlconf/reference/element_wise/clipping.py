@@ -65,7 +65,7 @@ def element_wise_threshold(
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32 to INT8, UINT32 to
     UINT8
 
-    Return the greater of the scaled element and Min; if one of them is NaN, the other one.
+    Return the greater of the scaled element and Min; of NaN and a number, the number.
 
     Source: the page of DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC.
     """

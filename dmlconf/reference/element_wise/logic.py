@@ -1,4 +1,4 @@
-"""Operators that compare elements, combine truth values and choose by them.
+"""Operators that compare elements, combine truth values, or choose by a truth value.
 
 In inputs every number but zero is true; in outputs true is 1 and false is 0.
 """

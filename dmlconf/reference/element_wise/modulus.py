@@ -30,8 +30,8 @@ def element_wise_modulus_truncate(
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return `a - b * trunc(a / b)`: a remainder with the sign of the dividend, or +0. It is NaN for a
-    floating-point divisor that is zero or infinite.
+    Return `a - b * trunc(a / b)`: a remainder with the sign of the dividend, or +0. For a
+    floating-point divisor that is zero or infinite, the remainder is NaN.
 
     Unsigned integers divided by zero give the greatest number of their type, and INT64 gives -1.
     Other signed integers give the dividend.
@@ -52,9 +52,9 @@ def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: Ten
     """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return `a - b * floor(a / b)`: a remainder with the sign of the divisor, or +0. It is NaN for a
-    floating-point divisor that is zero or infinite. Where FLOAT32 rounds the quotient to 0, the
-    result is the dividend, whatever its sign.
+    Return `a - b * floor(a / b)`: a remainder with the sign of the divisor, or +0. For a
+    floating-point divisor that is zero or infinite, the remainder is NaN. Where FLOAT32 rounds the
+    quotient to 0, the remainder is the dividend, whatever its sign.
 
     Unsigned integers divided by zero give the greatest number of their type. Signed integers give
     -1, but the lowest INT32, INT16 and INT8 give 1.

@@ -16,8 +16,9 @@ def space_to_depth1(
 
     Return the tensor with the elements of each block as channels.
 
-    B is BlockSize. Row y and column x of a block in channel c become channel `(y * B + x) * C + c`
-    in the order DEPTH_COLUMN_ROW, and channel `(c * B + y) * B + x` in COLUMN_ROW_DEPTH.
+    B is BlockSize. The element in row y and column x of a block of channel c goes to channel
+    `(y * B + x) * C + c` in the order DEPTH_COLUMN_ROW, and to `(c * B + y) * B + x` in
+    COLUMN_ROW_DEPTH.
 
     Source: the page of DML_SPACE_TO_DEPTH1_OPERATOR_DESC.
     """

@@ -31,9 +31,9 @@ def diagonal_matrix1(
     """[InputTensor {D0, ..., H, W}] -> OutputTensor {D0, ..., H, W}; FLOAT64 to FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
-    Return the input, or zeros, with Value on each diagonal d with `begin <= d < end`, where begin
-    is DiagonalFillBegin and end is DiagonalFillEnd. Diagonal 0 is the main one, and 1 is to its
-    right. If begin is greater than end, Value is on the diagonals with `d < end` or `d >= begin`.
+    Return the input, or zeros, with Value on the diagonals from DiagonalFillBegin to before
+    DiagonalFillEnd. Diagonal 0 is the main one, and 1 is to its right. If begin is greater than
+    end, Value is on each diagonal d with `d < end` or `d >= begin`.
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC; the conversion was measured.
     """

@@ -112,7 +112,7 @@ def gather_elements(
         offsets = counted * np.uint32(strides[Axis]) + others
         return flat.take(offsets.astype(np.intp), mode="clip")
 
-    others = _offsets_beside(Axis, IndicesTensor.shape, strides)
+    others = _offsets_without(Axis, IndicesTensor.shape, strides)
     return in_slices(gathered, IndicesTensor, others, dtype=InputTensor.dtype)
 
 
@@ -261,14 +261,14 @@ def scatter_elements(
         counted = _counted_from_start(indices, InputTensor.shape[Axis])
         return counted * np.uint32(strides[Axis]) + others
 
-    others = _offsets_beside(Axis, IndicesTensor.shape, strides)
+    others = _offsets_without(Axis, IndicesTensor.shape, strides)
     offsets = in_slices(addressed, IndicesTensor, others, dtype=np.dtype(np.intp))
     output = InputTensor.copy().reshape(-1)
     _write(output, offsets, UpdatesTensor)
     return output.reshape(InputTensor.shape)
 
 
-def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
+def _offsets_without(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
     """Return the offset of each element without the term of `axis`, UINT32."""
     offsets = np.zeros((1,) * len(sizes), np.uint32)
     for other, coordinate in enumerate(np.indices(sizes, np.uint32, sparse=True)):
@@ -278,7 +278,6 @@ def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> 
 
 
 def _write(output: Array, offsets: Array, updates: Array) -> None:
-    """Write updates into a flat tensor, and drop those whose offsets are outside of it."""
     inside = offsets < output.size
     if not inside.all():
         offsets, updates = offsets[inside], updates[inside]

@@ -88,7 +88,7 @@ def _window(size: int, offset: int, extent: int, stride: int) -> slice:
 
 
 def _start(offset: int, extent: int, stride: int) -> int:
-    """Return the first index that a window picks: its last one if the stride is negative."""
+    """Return where reading begins: at the window's last index if the stride is negative."""
     return offset if stride > 0 else offset + extent - 1
 
 

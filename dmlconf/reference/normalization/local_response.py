@@ -115,7 +115,7 @@ def local_response_gradients(
     """Return the result of `local_response_normalization_grad` in a data type.
 
     Args:
-        store: rounds squares, their sums and the base to FLOAT16; None leaves them FLOAT64.
+        store: rounds squares, sums of squares and the base to FLOAT16; None rounds nothing.
     """
     factor = 2 * single(desc.Alpha) * single(desc.Beta) / desc.LocalSize
 

@@ -43,9 +43,8 @@ def converted(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
 def _by_x86_64(value: float, dtype: np.dtype[Any]) -> int:
     """Return the integer to which DirectML converts a number on x86-64.
 
-    The integer has 64 bits for UINT32, INT64 and UINT64, else 32 bits. It is signed, but for UINT64
-    it may also be up to 2^64 - 1. Numbers beyond the range, infinity and NaN become the lowest
-    integer of the range.
+    The range is -2^63 to 2^64 - 1 for UINT64, that of INT64 for INT64 and UINT32, else that of
+    INT32. Numbers beyond the range, infinity and NaN become the lowest integer of the range.
     """
     limit = 1 << (63 if dtype.itemsize == 8 or dtype == np.uint32 else 31)
     whole = math.trunc(value) if math.isfinite(value) else -limit

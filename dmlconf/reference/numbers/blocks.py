@@ -23,7 +23,7 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
     """Apply a function to each element, or to the elements at the same index, block by block.
 
     Args:
-        function: takes an array for each tensor, either the whole tensor or some elements in one
+        function: takes an array for each tensor, the whole tensor or some elements in one
             dimension, and returns an array of the same sizes.
         tensors: one or more, of the same sizes.
         dtype: the type to which the function's results are converted.

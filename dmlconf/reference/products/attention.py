@@ -60,9 +60,9 @@ def multihead_attention1(
     for a key that a query does not see, else 0. `_added` lists exceptions to the formula. MaskType
     decides the last sizes of MaskTensor, and which keys are seen:
 
-        BOOLEAN {B, N, S, P + L}: those whose element is 1
-        KEY_SEQUENCE_LENGTH {1, B}: those before the batch's length
-        KEY_SEQUENCE_END_START {2, B}: those from the batch's start to before its end; MaskTensor
+        BOOLEAN {B, N, S, P + L}: keys whose element is 1
+        KEY_SEQUENCE_LENGTH {1, B}: keys before the batch's length
+        KEY_SEQUENCE_END_START {2, B}: keys from the batch's start to before its end; MaskTensor
         has all ends, then all starts
         KEY_QUERY_SEQUENCE_LENGTH_START_END {3 * B + 2}: keyLength[0] to keyLength[B - 1],
         queryStart[0] to queryStart[B - 1], queryEnd, keyStart[0] to keyStart[B - 1], keyEnd.
@@ -183,7 +183,7 @@ def score_terms(
 ) -> tuple[Array, Array | None, Array | None]:
     """Return the terms of the scores: products times Scale, the position bias, and the mask.
 
-    The bias and the mask are None if the desc has none; they broadcast to the products.
+    The bias and the mask are None where nothing is added; they broadcast to the products.
     """
     query = parts.query * single(fields["Scale"])
     fit = query @ parts.spread(parts.key).swapaxes(2, 3)

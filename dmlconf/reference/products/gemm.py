@@ -1,4 +1,4 @@
-"""GEMM, the product of floating-point matrices, and the sums before its activation."""
+"""GEMM, the product of floating-point matrices."""
 
 from __future__ import annotations
 
@@ -72,37 +72,40 @@ def gemm_sums(
     c: Array | None,
     alpha: float,
     beta: float,
-    of: Callable[[Array], Array] = wide,
+    convert: Callable[[Array], Array] = wide,
 ) -> Array:
-    """Return `alpha * of(A) x of(B) + beta * c`, FLOAT64, where `c` may be None.
+    """Return `alpha * convert(A) x convert(B) + beta * c`, FLOAT64.
 
-    A and B are transposed as the desc says. `of` returns a tensor of its argument's sizes, FLOAT64.
+    A and B are transposed as the desc says.
+
+    Args:
+        c: a matrix for each batch, or None for 0.
+        convert: returns a tensor of its argument's sizes, FLOAT64.
     """
     left, right = (
         np.swapaxes(tensor, -1, -2) if trans == "TRANSPOSE" else tensor
         for tensor, trans in ((desc.ATensor, desc.TransA), (desc.BTensor, desc.TransB))
     )
-    product = alpha * _product(of(left), right, of)
+    product = alpha * _product(convert(left), right, convert)
     return product if c is None else product + beta * c
 
 
 _BLOCK: Final = 1 << 17
-"""How many elements of the right matrix should become FLOAT64 at once, to stay in the cache."""
+"""About how many elements of the right matrix become FLOAT64 at once, to stay in the cache."""
 
 _FEW_ROWS: Final = 16
 """A product of at most this many rows takes less time than a FLOAT64 copy of the right matrix."""
 
 
-def _product(left: Array, right: Array, of: Callable[[Array], Array]) -> Array:
-    """Return `left x of(right)`, FLOAT64; with few rows and many columns, block by block."""
+def _product(left: Array, right: Array, convert: Callable[[Array], Array]) -> Array:
     rows, columns = left.shape[-2], right.shape[-1]
     step = max(1, _BLOCK // max(1, right.shape[-2]))
     if rows > _FEW_ROWS or columns <= step:
-        whole: Array = np.matmul(left, of(right))
+        whole: Array = np.matmul(left, convert(right))
         return whole
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     product = np.empty((*batch, rows, columns))
     for start in range(0, columns, step):
         block = (..., slice(start, start + step))
-        np.matmul(left, of(right[block]), out=product[block])
+        np.matmul(left, convert(right[block]), out=product[block])
     return product

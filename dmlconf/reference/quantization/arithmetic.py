@@ -1,7 +1,4 @@
-"""Element-wise sums and matrix products of quantized numbers.
-
-`windows` has convolution and average pooling.
-"""
+"""Element-wise sums and matrix products of quantized numbers."""
 
 from __future__ import annotations
 
@@ -102,9 +99,8 @@ def matrix_multiply_integer(
     [BZeroPointTensor {1, ..., 1 or N}] -> OutputTensor {B, ..., M, N}; INT32; ATensor,
     AZeroPointTensor, BTensor, BZeroPointTensor: INT8, UINT8
 
-    Return `(A - AZeroPoint) x (B - BZeroPoint)`; sums wrap around at 32 bits.
-
-    An absent zero point is 0.
+    Return `(A - AZeroPoint) x (B - BZeroPoint)`; sums wrap around at 32 bits. An absent zero point
+    is 0.
 
     Source: the page of DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC; that sums wrap was measured.
     """
@@ -175,10 +171,13 @@ def quantized_sum(
     zero_point: Array | None,
     output: TensorDesc,
 ) -> Array:
-    """Return `sums * first * second / last`, quantized; `scales` is `(first, second, last)`.
+    """Return `sums * first * second / last`, quantized.
 
-    `last` is the output's scale, the others are those of the factors. The quotient is computed in
-    FLOAT64 and rounded to FLOAT32. Measured: a NaN quotient becomes the zero point.
+    The quotient is computed in FLOAT64 and rounded to FLOAT32. Measured: a NaN quotient becomes the
+    zero point.
+
+    Args:
+        scales: `first` and `second`, the scales of the factors, and `last`, that of the output.
     """
     with np.errstate(all="ignore"):
         first, second, last = map(wide, scales)

@@ -1,7 +1,7 @@
 """Matrix products and convolutions of centred bytes, exact although they are computed in FLOAT32.
 
 Centred bytes are 8-bit integers minus their zero point. A FLOAT32 sum of their products is exact up
-to 2^24, which 114 products never exceed. It takes half the time of a FLOAT64 sum. Longer sums are
+to 2^24, which 114 products never exceed, and takes half the time of a FLOAT64 sum. Longer sums are
 divided into parts, which are added up in FLOAT64.
 """
 
@@ -38,9 +38,9 @@ def exact_product(a: Array, b: Array) -> Array:
 def exact_convolution(
     values: Array, filter_: Array, sizes: tuple[int, ...], window: FilterGeometry
 ) -> Array:
-    """Return what `forward` returns for centred bytes, FLOAT64, but faster.
+    """Return what `forward` returns for centred bytes, FLOAT64.
 
-    For a filter of more than 114 spatial elements, `forward` computes the sums in FLOAT64.
+    This is faster than `forward` for a filter of up to 114 spatial elements.
     """
     channels, in_kernel = filter_.shape[1], prod(filter_.shape[2:])
     if in_kernel > _TERMS:

@@ -1,7 +1,4 @@
-"""Operators that quantize or dequantize numbers, and the scale and zero point of each element.
-
-`quotients` divides by the scale and rounds.
-"""
+"""Operators that quantize or dequantize numbers, and the scale and zero point of each element."""
 
 from __future__ import annotations
 
@@ -40,8 +37,8 @@ def element_wise_quantize_linear(
 
     Return `clamp(round(x / scale) + zero_point)`.
 
-    Inputs, scales and quotients are rounded to FLOAT32. Halves are rounded to even, and the zero
-    point, 0 if absent, is added after rounding. A NaN quotient becomes 0, whatever the zero point.
+    Inputs, scales and quotients are rounded to FLOAT32, and `round` rounds halves to even. An
+    absent zero point is 0. A NaN quotient becomes 0, whatever the zero point.
 
     Source: the page of DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC; the order, halves and NaN
     were measured.
@@ -91,10 +88,10 @@ def quantize(
     Return `clamp(round(x / scale) + zero_point)`, with a scale for each block of the input.
 
     The quantization tensors are the scales and, with SCALE_ZERO_POINT, the zero points. Each of
-    their elements belongs to a block of the input: scales {2, 1} divide an input {4, 6} into two
-    blocks {2, 6}. With SCALE the zero point is 128 for UINT8, 8 for UINT4, and 0 for signed types.
-    Quotients are FLOAT32 numbers, halves are rounded to even, and a NaN quotient becomes the least
-    number of the output's type.
+    their elements belongs to a block of the input: scales of sizes {2, 1} divide an input of sizes
+    {4, 6} into two blocks of sizes {2, 6}. With SCALE the zero point is 128 for UINT8, 8 for UINT4,
+    and 0 for signed types. Quotients are FLOAT32 numbers, halves are rounded to even, and a NaN
+    quotient becomes the least number of the output's type.
 
     Source: measured, since the page of DML_QUANTIZE_OPERATOR_DESC does not describe the operator.
     """
@@ -144,8 +141,8 @@ def dynamic_quantize_linear(
         zero_point = clamp(round(lowest - least / scale))
         output = clamp(round(x / scale) + zero_point)
 
-    All arithmetic is FLOAT32, and halves are rounded to even. NaN becomes `lowest`: in the zero
-    point, and in the output for NaN, for an infinity, and for 0 if the scale is 0.
+    All arithmetic is FLOAT32, and halves are rounded to even. A NaN zero point or quotient becomes
+    `lowest`.
 
     Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC. Measured are NaN, that the range
     includes 0, and that the zero point is rounded and clamped.
@@ -183,15 +180,16 @@ def range_with_zero(values: Array) -> tuple[Array, Array]:
 def by_element(tensors: Sequence[Array], sizes: Sequence[int], middle: int) -> tuple[Array, Array]:
     """Return the scale and the zero point of each element, in shapes that broadcast to `sizes`.
 
-    `tensors` are QuantizationTensors: scales, and perhaps zero points. Without zero points, each is
-    `middle`.
+    Args:
+        tensors: QuantizationTensors: scales, and perhaps zero points.
+        middle: the zero point of all elements if there are no others.
     """
     scale, *zero_points = (_repeated(tensor, sizes) for tensor in tensors)
     return scale, zero_points[0] if zero_points else np.full(1, middle, np.uint8)
 
 
 def _repeated(tensor: Array, sizes: Sequence[int]) -> Array:
-    """Return a tensor with each element repeated over its block; size 1 is left to broadcasting."""
+    """Return a tensor with each element repeated over its block, except along axes of size 1."""
     repeated = tensor
     for axis, (blocks, size) in enumerate(zip(tensor.shape, sizes, strict=True)):
         if 1 < blocks < size:
@@ -205,6 +203,6 @@ def middle_of(bits: int, signed: bool) -> int:
 
 
 def bits_of(values: Array) -> int:
-    """Return how many bits an element has; 4-bit types have metadata of the dtype: `bits`."""
+    """Return how many bits an element has; the dtype of a 4-bit type has the metadata `bits`."""
     metadata: Mapping[str, int] | None = values.dtype.metadata
     return 8 * values.dtype.itemsize if metadata is None else metadata["bits"]

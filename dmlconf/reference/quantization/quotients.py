@@ -17,9 +17,10 @@ def quantized(
 ) -> Array:
     """Return `clamp(round(quotient) + zero_point)` of FLOAT32 quotients, halves rounded to even.
 
-    `data_type` gives the range to which the sum is clamped. `zero_point` broadcasts to the
-    quotients; None counts as 0. `nan` is the result for a NaN quotient, by default the type's least
-    number.
+    Args:
+        zero_point: broadcasts to the quotients; None is 0.
+        data_type: the type to whose range the sum is clamped.
+        nan: the result for a NaN quotient; None is the type's least number.
     """
     rounded = np.rint(quotient)
     if zero_point is not None:

@@ -1,7 +1,7 @@
 """Convolution and average pooling of quantized numbers.
 
 All elements that a window reaches beyond the input are padding, which counts as the zero point.
-EndPadding is not read, since the sizes of the output include its effect.
+EndPadding has no other effect than on the sizes of the output.
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ def convolution_integer(
     OutputTensor {N, O, E0, ...}; INT32; InputTensor, InputZeroPointTensor, FilterTensor,
     FilterZeroPointTensor: INT8, UINT8
 
-    Return the convolution of integers minus their zero points; sums wrap around at 32 bits.
-
-        convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)
+    Return `convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)`; sums wrap around at 32
+    bits.
 
     The filter is not mirrored, as in CONVOLUTION with the mode CROSS_CORRELATION. An absent zero
     point is 0.
@@ -98,7 +97,7 @@ class QuantizedLinearConvolutionDesc:
         return centred(tensor, one_element(self.InputZeroPointTensor)), filter_
 
     def convolved(self, values: Array, filter_: Array) -> Array:
-        """Return the convolution of an input with a filter, with the attributes of the desc."""
+        """Return the convolution of an input with a filter, by the attributes of the desc."""
         spatial = self.Strides, self.Dilations, self.StartPadding, self.GroupCount
         return convolved(values, filter_, self.OutputTensor, *spatial)
 
@@ -165,10 +164,10 @@ def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) ->
         mean = sum of (Input - InputZeroPoint) InputScale / number of elements
         clamp(round(mean / OutputScale) + OutputZeroPoint)
 
-    An absent zero point is 0. With IncludePadding the number of elements includes padding. Without
-    it, the mean of a window of padding alone is NaN, and any result is right. Here it is the least
-    number of the type. DirectML gives the greatest one if the output has no zero point. Halves are
-    rounded to even.
+    An absent zero point is 0, and halves are rounded to even. With IncludePadding the number of
+    elements includes padding. Without it, the mean of a window of padding alone is NaN, and any
+    result is right. Here the result is the least number of the type; DirectML gives the greatest
+    one if the output has no zero point.
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; halves and NaN were
     measured.
@@ -202,7 +201,7 @@ def convolved(
 ) -> Array:
     """Return the convolution of centred bytes in 4 dimensions, FLOAT64.
 
-    `strides` and `dilations` that lack a spatial dimension are 1 there, and `start` is 0.
+    For a missing spatial dimension, `strides` and `dilations` are 1, and `start` is 0.
     """
     window = FilterGeometry.of(values.ndim - 2, strides, dilations, start, groups)
     sizes = (*output.Sizes, *(1,) * (values.ndim - output.DimensionCount))
@@ -210,13 +209,13 @@ def convolved(
 
 
 def centred_filter(filter_: Array, zero_point: Array | None) -> Array:
-    """Return a filter minus its zero point, or minus that of each output channel, FLOAT64."""
+    """Return a filter minus one zero point, or minus one for each output channel, FLOAT64."""
     wide = with_four_dimensions(filter_)
     return centred(wide, None if zero_point is None else zero_point.reshape(-1, 1, 1, 1))
 
 
 def with_four_dimensions(tensor: Array) -> Array:
-    """Return a tensor with dimensions of size 1 added at its end, so that it has 4."""
+    """Return a tensor with dimensions of size 1 at its end, so that it has 4 dimensions."""
     return tensor.reshape(*tensor.shape, *(1,) * (4 - tensor.ndim))
 
 
@@ -225,10 +224,7 @@ def by_channel(tensor: Array, rank: int = 4) -> Array: ...
 @overload
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None: ...
 def by_channel(tensor: Array | None, rank: int = 4) -> Array | None:
-    """Return a tensor of 1 element, or of 1 for each channel, with sizes {1, 1 or C, 1, ...}.
-
-    The result has `rank` dimensions. It is None for an absent tensor.
-    """
+    """Return a tensor of 1 or C elements with sizes {1, 1 or C, 1, ...}; None for None."""
     return None if tensor is None else tensor.reshape(1, -1, *(1,) * (rank - 2))
 
 
@@ -237,5 +233,5 @@ def one_element(tensor: Array) -> Array: ...
 @overload
 def one_element(tensor: Array | None) -> Array | None: ...
 def one_element(tensor: Array | None) -> Array | None:
-    """Return a tensor of one element with sizes {1}, or None for an absent tensor."""
+    """Return a tensor of one element with sizes {1}; None for None."""
     return None if tensor is None else tensor.reshape(1)

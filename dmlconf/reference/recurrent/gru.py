@@ -35,7 +35,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, D, N, H}],
     [OutputSingleTensor {1, D, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
 
-    Return the hidden nodes after every step, and those after the last step of each sequence.
+    Return the hidden nodes after every step, and after the last step of each sequence.
 
     Sizes, directions, absent tensors and sequence lengths are as in `rnn`.
 
@@ -65,7 +65,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
 def gru_direction(
     desc: GruDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Compute one direction; `layers.Direction` says what is taken and returned."""
+    """Compute one direction, as `layers.Direction` describes."""
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
     part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
@@ -104,7 +104,7 @@ def gru_direction(
 def _biases_of_sums(desc: GruDesc, gates: Gates) -> list[Array]:
     """Return the biases that are added to the products of the input.
 
-    With LinearBeforeReset Rbh is not among them, since rt multiplies it.
+    With LinearBeforeReset, rt multiplies Rbh, which is left out.
     """
     if desc.BiasTensor is None:
         return []
@@ -116,7 +116,7 @@ def _biases_of_sums(desc: GruDesc, gates: Gates) -> list[Array]:
 
 
 def _of_infinite_operands(result: Values, *operands: Values) -> Array:
-    """Return where a result is not finite, some operand is infinite, and no operand is NaN."""
+    """Return where a result is infinite or NaN, some operand is infinite, and no operand is NaN."""
     each = [operand.value for operand in operands]
     infinite = np.logical_or.reduce([np.isinf(value) for value in each])
     nan = np.logical_or.reduce([np.isnan(value) for value in each])

@@ -64,9 +64,9 @@ AnyLayerDesc = TypeVar("AnyLayerDesc", bound=LayerDesc)
 Direction = Callable[[AnyLayerDesc, Arithmetic, int, Sequences, bool], tuple[Values, State]]
 """Computes one direction, such as `gru_direction`.
 
-It takes the desc, the arithmetic, the direction's index 0 or 1, the sequences in the direction's
-order, and whether they are reversed. It returns the hidden nodes after every step, in the same
-order, and the state after the last step.
+Takes the desc, the arithmetic, the direction's index 0 or 1, the sequences in the direction's
+order, and whether they are reversed. Returns the hidden nodes after every step, in the same order,
+and the state after the last step.
 """
 
 
@@ -81,7 +81,8 @@ def layer_outputs(
 ) -> tuple[Values, ...]:
     """Return all outputs that a desc may ask for, before the conversion to their data types.
 
-    `arithmetic` evaluates the equations, exactly or with rounding errors.
+    Args:
+        arithmetic: evaluates the equations, exactly or with rounding errors.
     """
     lengths = desc.SequenceLengthsTensor
     sequences = Sequences.of(desc.InputTensor, lengths, arithmetic.copies)

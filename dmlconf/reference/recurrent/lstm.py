@@ -48,7 +48,7 @@ class LstmDesc:
 
     @property
     def outputs(self) -> tuple[TensorDesc | None, ...]:
-        """The descs of all outputs: hidden nodes after every step, after the last, and the cell."""
+        """The descs of the hidden nodes after every step and after the last, and of the cell."""
         return self.OutputSequenceTensor, self.OutputSingleTensor, self.OutputCellSingleTensor
 
 
@@ -83,8 +83,8 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     clipped to -ClipThreshold and ClipThreshold, and without UseClipThreshold to the finite FLOAT32
     numbers. NaN becomes the lower bound. The argument of h is not clipped.
 
-    For a length of 0, OutputCellSingleTensor of a forward direction has the cell after the first
-    step, and that of a backward direction CellMemInitTensor.
+    For a length of 0, OutputCellSingleTensor has the cell after the first step in a forward
+    direction, and CellMemInitTensor in a backward direction.
 
     Source: the page of DML_LSTM_OPERATOR_DESC for clipping and the order of gates, biases and
     peepholes; the ONNX operator LSTM for the equations, which the page shows as pictures;
@@ -96,7 +96,7 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
 def lstm_direction(
     desc: LstmDesc, arithmetic: Arithmetic, index: int, sequences: Sequences, backward: bool
 ) -> tuple[Values, State]:
-    """Compute one direction; `layers.Direction` says what is taken and returned."""
+    """Compute one direction, as `layers.Direction` describes."""
     clip = single(desc.ClipThreshold) if desc.UseClipThreshold else LARGEST_FLOAT32
     gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
     f, g, h = Activation.each(desc.ActivationDescs[3 * index : 3 * index + 3])
@@ -113,7 +113,7 @@ def lstm_direction(
         hidden, cell = state
         sums = sums + arithmetic.held(hidden.times_matrix(gates.recurrence), "product")
         if peepholes is None:
-            # Without peepholes, o does not depend on the new cell: i, o and f are computed at once.
+            # Without peepholes, o does not depend on the new cell.
             gated = gate(sums[:, : part_f.stop], f)
             it, ot, ft = gated[:, part_i], gated[:, part_o], gated[:, part_f]
         else:

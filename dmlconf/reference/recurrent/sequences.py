@@ -22,10 +22,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The weights and biases of one direction; the columns of its gates follow each other.
+    """The weights and biases of one direction, whose columns are grouped by gate.
 
-    With 3 gates and 4 hidden nodes, `weight` has 12 columns, and the second gate has the columns 4
-    to 7, counted from 0. RNN has one gate.
+    With 3 gates and 4 hidden nodes, the second gate has columns 4 to 7. RNN has one gate.
 
     Attributes:
         weight: sizes {inputs, gates * hidden}.
@@ -55,7 +54,7 @@ class Gates:
         return len(self.recurrence)
 
     def part(self, gate: int) -> slice:
-        """Return the slice of a gate's columns; gates count from 0."""
+        """Return the slice of a gate's columns."""
         return slice(gate * self.hidden, (gate + 1) * self.hidden)
 
 
@@ -67,8 +66,8 @@ class Sequences:
         values: sizes {steps, batch, inputs}, FLOAT64.
         lengths: the length of each sequence as SequenceLengthsTensor gives it, which may exceed the
             number of steps; sizes {batch}.
-        copies: how many copies of the batch follow each other in the arrays: 1 here, and in
-            `permitted` one for each kernel that is simulated.
+        copies: how many copies of the batch follow each other in the arrays: 1 for the reference,
+            and in `permitted` one for each simulated kernel.
     """
 
     values: Array
@@ -110,7 +109,7 @@ class Sequences:
             sums: for every step, the products of its input with the weights, plus biases.
             state: the state before the first step: the hidden nodes, and the cell if there is one.
             backward: whether the sequences are reversed.
-            arithmetic: its `carried` is called between two steps.
+            arithmetic: carries the state from one step to the next.
         """
         nothing = state[0].nothing()
         all_run_to_the_end = bool((self.lengths >= len(self.values)).all())
@@ -135,8 +134,8 @@ class Sequences:
         """Return for which sequences a step changes a part of the state, sizes {batch, 1}.
 
         Part 0 is the hidden nodes, part 1 the cell. Measured in a forward direction: the first step
-        changes the cell even of a sequence of length 0. If it is the only step of the input, it
-        also changes the hidden nodes.
+        changes the cell even of a sequence of length 0, and also the hidden nodes if the input has
+        no other step.
         """
         even_if_empty = not backward and (part == 1 or len(self.values) == 1)
         return _have_step(number, np.maximum(self.lengths, 1) if even_if_empty else self.lengths)
@@ -154,7 +153,7 @@ def initial(
 
     The sizes are {batch, hidden}. Measured: without a tensor, the first step leaves out the product
     with the recurrence, so that an infinite recurrence does not give NaN. In a backward direction,
-    sequences that end before the input's last step do multiply zeros by the recurrence.
+    sequences that end before the input's last step still multiply zeros by the recurrence.
     """
     if tensor is not None:
         value = np.tile(tensor[0, direction].astype(np.float64), (sequences.copies, 1))
@@ -172,12 +171,12 @@ def in_directions(
 ) -> tuple[Values, ...]:
     """Return the hidden nodes after every step, and the last state, of every direction.
 
-    `_single` gives the last hidden nodes of a forward direction. The sizes are {steps, directions,
-    batch, hidden} for the hidden nodes, and {1, directions, batch, hidden} for each part of the
-    state.
+    The sizes are {steps, directions, batch, hidden} for the hidden nodes, and {1, directions,
+    batch, hidden} for each part of the state.
 
-    `layer` computes one direction, given its index, the sequences in its order, and whether they
-    are reversed.
+    Args:
+        layer: computes one direction, given its index, the sequences in its order, and whether they
+            are reversed.
     """
     directions: list[tuple[Values, ...]] = []
     for index in range(2 if direction == "BIDIRECTIONAL" else 1):
@@ -198,7 +197,7 @@ def in_directions(
 def in_data_types(
     outputs: Sequence[Array], descs: Sequence[TensorDesc | None]
 ) -> tuple[Array, ...]:
-    """Return the outputs whose descs are not None, converted from FLOAT64 to their data types."""
+    """Return the outputs whose descs are not None, in their data types."""
     with np.errstate(all="ignore"):
         return tuple(
             values.astype(desc.DataType.dtype)
@@ -208,15 +207,16 @@ def in_data_types(
 
 
 def _have_step(step: int, lengths: Array) -> Array:
-    """Return which sequences have step `step`, counted from 0; sizes {batch, 1}."""
+    """Return which sequences have the step with this index; sizes {batch, 1}."""
     return (step < lengths)[:, np.newaxis]
 
 
 def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) -> Values:
-    """Return OutputSingleTensor of forward sequences: 0 for lengths of 0 or beyond all steps.
+    """Return OutputSingleTensor of forward sequences.
 
-    Measured: with one step, its hidden nodes are the output for every length. With several,
-    DirectML may write nothing for a greater length, so any result is right.
+    Measured: if the input has one step, the output is the hidden nodes for every length. If the
+    input has more steps, the output is 0 for a length of 0. For a length beyond all steps, DirectML
+    may write nothing, so any result is right.
     """
     known = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]
@@ -224,10 +224,7 @@ def _single(hidden: Values, lengths: Array, steps: int, arithmetic: Arithmetic) 
 
 
 def _turned(values: Values, lengths: Array) -> Values:
-    """Return each sequence reversed within its length; values after its end keep their steps.
-
-    A sequence a, b, c, d of length 3 becomes c, b, a, d.
-    """
+    """Return each sequence reversed within its length: a, b, c, d of length 3 is c, b, a, d."""
     steps = np.arange(len(values.value))[:, np.newaxis]
     lengths = np.minimum(lengths, len(values.value))
     sources = np.where(steps < lengths, lengths - 1 - steps, steps)

@@ -57,8 +57,10 @@ def cumulated(
 ) -> Array:
     """Return, for each element, the operation applied to all elements up to it.
 
-    The result has the tensor's type; floating-point numbers are computed in FLOAT64 and then
-    rounded. `exclusive` leaves out the element itself.
+    The result has the tensor's type; floating-point numbers are computed in FLOAT64.
+
+    Args:
+        exclusive: whether the element itself is left out.
     """
 
     def of_slice(part: Array) -> Array:

@@ -1,6 +1,6 @@
 """REDUCE, ARGMIN and ARGMAX, which reduce some axes of a tensor to size 1.
 
-Their functions return arrays without the reduced axes; `evaluation` gives them the output's Sizes.
+The functions here return arrays without the reduced axes.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def reduce(
     Return the input with the axes reduced by the function.
 
     Integers wrap around. MIN and MAX ignore NaN; of NaN alone, MIN is infinity and MAX -infinity.
-    ARGMIN and ARGMAX return what `argmin` and `argmax` do with INCREASING; their output has an
-    integer type. With empty Axes each element is reduced alone: SUM_SQUARE of 3 is 9.
+    ARGMIN and ARGMAX return what `argmin` and `argmax` return with INCREASING, as integers. With
+    empty Axes each element is reduced alone: SUM_SQUARE of 3 is 9.
 
     Source: the page of DML_REDUCE_OPERATOR_DESC; NaN, wrapping and empty Axes were measured.
     """
@@ -95,7 +95,7 @@ _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
     "MAX": lambda rows, wide: _extremum(np.fmax, rows, -np.inf),
     "MIN": lambda rows, wide: _extremum(np.fmin, rows, np.inf),
 }
-"""The functions by name; they reduce the last axis, and add and multiply in the type `wide`."""
+"""The functions by name: each reduces the last axis, and adds and multiplies in the type `wide`."""
 
 
 def sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
@@ -110,13 +110,13 @@ def sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
 
 
 def _extremum(choose: np.ufunc, rows: Array, empty: float) -> Array:
-    """Return the extremum of each row; for a row of nothing but NaN, the value `empty`."""
+    """Return the extremum of each row; `empty` for a row of NaN alone."""
     extremum: Array = choose.reduce(rows, -1)
     return np.where(np.isnan(extremum), empty, extremum) if rows.dtype.kind == "f" else extremum
 
 
 def reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
-    """Return the tensor with the reduced axes, in ascending order, flattened into the last."""
+    """Return the tensor with the reduced axes, in ascending order, as one last axis."""
     reduced = sorted(set(axes))
     outer = [axis for axis in range(tensor.ndim) if axis not in reduced]
     sizes = [tensor.shape[axis] for axis in outer]
@@ -124,9 +124,11 @@ def reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
 
 
 def _first_or_last(rows: Array, find: Callable[..., Array], worst: float, direction: str) -> Array:
-    """Return the index of each row's extremum as `argmin` describes it; `find` is NumPy's function.
+    """Return the index of each row's extremum, as `argmin` describes.
 
-    `worst` stands for NaN in comparisons: infinity for argmin, -infinity for argmax.
+    Args:
+        find: NumPy's argmin or argmax.
+        worst: the number as which NaN counts: infinity for argmin, -infinity for argmax.
     """
     indices = _index(rows, find, direction)
     # NumPy gives NaN as the extremum of a row with NaN.
@@ -139,7 +141,7 @@ def _first_or_last(rows: Array, find: Callable[..., Array], worst: float, direct
 
 
 def _index(rows: Array, find: Callable[..., Array], direction: str) -> Array:
-    """Return the index that argmin or argmax finds, searching from the end if DECREASING."""
+    """Return the index that `find` finds, searching from the end if DECREASING."""
     if direction == "INCREASING":
         return find(rows, -1)
     from_end: Array = rows.shape[-1] - 1 - find(rows[..., ::-1], -1)

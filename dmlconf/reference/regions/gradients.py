@@ -60,17 +60,18 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
 
     Return the gradients for the input and for the regions, or the one that the desc has.
 
-    With AVERAGE, the samples of an output share its gradient equally. With MAX the greatest sample
-    gets all of it: of equal ones the first in row-major order, and NaN counts as the least. A
-    sample passes its gradient on to the elements from which it is interpolated. Samples outside the
-    input count as 0 for MAX and pass nothing on.
+    Samples lie where those of `roi_align1` do. With AVERAGE, the samples of an output share its
+    gradient equally. With MAX, the greatest sample gets all of the gradient: of equal samples the
+    first in row-major order, and NaN counts as the least. A sample passes its gradient on to the
+    elements from which it is interpolated. Samples outside the input count as 0 for MAX and pass
+    nothing on.
 
     Along an axis, a sample adds `gradient * slope * size` to the gradient of its region. `slope` is
-    that of the image between the four elements around the sample, whatever the interpolation mode;
-    `size` is the input's. If the sample belongs to output i, and each output has n samples, the
-    region's end gets the share `i / (outputs * n)` and its start the rest. With
-    AlignRegionsToCorners `size` and the divisor are less by 1, and 0 / 0 counts as 1/2. Samples lie
-    where those of `roi_align1` do. Batch indices are clamped to N - 1.
+    the slope between the four elements around the sample, whatever the interpolation mode, and
+    `size` is the size of the input. If the sample belongs to output i, and each output has n
+    samples, the region's end gets the share `i / (outputs * n)` and its start the rest. With
+    AlignRegionsToCorners `size` and the divisor are less by 1, and 0 / 0 counts as 1/2. Batch
+    indices are clamped to N - 1.
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; the coordinates of samples and the formula
     of a region's gradient were measured.
@@ -87,7 +88,7 @@ def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
 
 
 def roi_gradients(desc: RoiAlignGradDesc) -> RoiGradients:
-    """Return the samples and incoming gradients, from the operator's fields."""
+    """Return the samples and the outputs' gradients of a desc."""
     tensor = desc.InputTensor
     if tensor is None:
         # OutputROIGradientTensor needs InputTensor, so OutputGradientTensor is the output.
@@ -116,7 +117,7 @@ def placements(desc: RoiAlignGradDesc) -> tuple[Placement, Placement]:
 
 @dataclass(frozen=True)
 class RoiGradients:
-    """The samples and incoming gradients from which the gradients are computed.
+    """The samples and the outputs' gradients from which the operator's outputs are computed.
 
     Attributes:
         reading: how the input is read.
@@ -132,7 +133,7 @@ class RoiGradients:
     greatest: bool
 
     def parts(self) -> Iterator[Part]:
-        """Yield the samples of all outputs, some outputs in each part."""
+        """Yield the samples of all outputs, a few outputs at a time."""
         for block in sample_blocks(self.y, self.x, self.gradients.shape[-1]):
             reading = self.reading.of(block)
             gradient = self.gradients[block.outputs][:, np.newaxis, np.newaxis]
@@ -180,9 +181,14 @@ class RoiGradients:
     def of_ends(self, part: Part, axis: int, values: Array) -> Array:
         """Return what the start and the end of each region get of the samples' values.
 
-        Shares are summed over each row of samples for x (axis 0), and over each column for y (axis
-        1). `values` has the sizes {regions, samples, samples, rows, columns}, and the result
-        {regions, samples, rows, 2} for x and {regions, samples, columns, 2} for y.
+        Shares are added up over each row of samples for x (axis 0), and over each column for y
+        (axis 1).
+
+        Args:
+            values: sizes {regions, samples, samples, rows, columns}.
+
+        Returns:
+            Sizes {regions, samples, rows, 2} for x and {regions, samples, columns, 2} for y.
         """
         regions, rows, columns = part.block.outputs
         size = self.reading.values.shape[2 - axis] - int(self.reading.edges)

@@ -1,7 +1,4 @@
-"""ROI_POOLING and ROI_ALIGN1, which read regions of interest and resize them all to one size.
-
-`sampling` has the samples of ROI_ALIGN1, `gradients` has ROI_ALIGN_GRAD.
-"""
+"""ROI_POOLING and ROI_ALIGN1, which read regions of interest and resize them all to one size."""
 
 from __future__ import annotations
 
@@ -52,19 +49,19 @@ def roi_pooling(
 
     Return the greatest number in each part of each region.
 
-    ROITensor has the batch index, x1, y1, x2 and y2 of each region. Along x, and along y alike, a
-    region has PooledSize parts. Part i has the columns from begin on that are before end; both are
-    clamped to the input:
+    ROITensor has the batch index, x1, y1, x2 and y2 of each region. Along x, and likewise along y,
+    a region has PooledSize parts. Part i has the columns from begin to end - 1; both are clamped to
+    the input:
 
         first, last = round(x1 SpatialScale), round(x2 SpatialScale)
         extent = max(last - first + 1, 1)
         begin = first + floor(i extent / PooledSize)
         end = first + ceil((i + 1) extent / PooledSize)
 
-    Halves are rounded to the even number. NaN in the input is ignored, and no result is below the
-    lowest finite number of its type. A part that lies outside the input gives 0. Scaled coordinates
-    and batch indices are clamped to INT32, and NaN becomes 0. Batch indices lose their fraction,
-    and are clamped to 0 and N - 1.
+    Halves are rounded to even. NaN in the input is ignored, and no result is below the lowest
+    finite number of its type. A part outside the input gives 0. Scaled coordinates are clamped to
+    INT32. Batch indices lose their fraction, and are clamped to 0 and N - 1. A NaN coordinate or
+    batch index becomes 0.
 
     Source: the page of DML_ROI_POOLING_OPERATOR_DESC; the end, exchanged corners, halves, NaN,
     parts outside the input, and batch indices were measured.
@@ -94,8 +91,10 @@ def greatest_of_parts(
 ) -> Array:
     """Return the greatest number in each part, FLOAT32, {regions, channels, rows, columns}.
 
-    No number is below `lowest`, and a part outside the tensor gives 0. `parts_of` takes and returns
-    what `_parts` does.
+    No number is below `lowest`, and a part outside the tensor gives 0.
+
+    Args:
+        parts_of: takes and returns what `_parts` does.
     """
     batches, _, height, width = tensor.shape
     batch, corners = integer_regions(regions, scale)
@@ -112,9 +111,9 @@ def greatest_of_parts(
 
 
 def integer_regions(regions: Array, scale: float) -> tuple[Array, Array]:
-    """Return the batch of each region, and its scaled corners: x1, y1, x2 and y2.
+    """Return the batch and the scaled x1, y1, x2 and y2 of each region.
 
-    Both are INT64 with values in the range of INT32.
+    Both arrays are INT64 with values in the range of INT32.
 
     Source: Direct3D 11.3 functional specification, 3.2.3.1 (conversion to integers).
     """
@@ -129,7 +128,7 @@ def integer_regions(regions: Array, scale: float) -> tuple[Array, Array]:
 
 
 def scaled_regions(regions: Array, scale: float) -> tuple[Array, Array]:
-    """Return the batch of each region, and its scaled and rounded corners, as FLOAT64."""
+    """Return the batch and the scaled and rounded corners of each region, FLOAT64."""
     numbers = regions.reshape(-1, 5).astype(np.float32)
     with np.errstate(all="ignore"):
         corners = np.rint(numbers[:, 1:] * np.float32(scale))
@@ -143,9 +142,10 @@ def _of_parts(
     columns: Sequence[Array],
     lowest: np.float32,
 ) -> Array:
-    """Return the greatest element of each part, found along y first and then along x.
+    """Return the greatest element of each part, {regions, rows, columns, channels}.
 
-    `values` has {batches, height, width, channels}, the result {regions, rows, columns, channels}.
+    Args:
+        values: sizes {batches, height, width, channels}.
     """
     height, width = values.shape[1:3]
     region = np.arange(len(batch))[:, np.newaxis, np.newaxis]
@@ -158,10 +158,11 @@ def _of_parts(
 def _greatest(
     read: Callable[[Array], Array], parts: Sequence[Array], size: int, lowest: np.float32
 ) -> Array:
-    """Return the greatest element of each part; `lowest` for parts without elements.
+    """Return the greatest element of each part along an axis; `lowest` for parts without elements.
 
-    `read` returns the elements at coordinates along an axis; `parts` has where each part begins
-    along it, and how many elements the part has.
+    Args:
+        read: returns the elements at some indices along the axis.
+        parts: where each part begins, and how many elements it has.
     """
     first, count = parts
     best = np.full_like(read(np.zeros_like(first)), lowest)
@@ -197,20 +198,20 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
     """InputTensor {N, C, H, W}, ROITensor {1, ..., R, 4}, BatchIndicesTensor {1, ..., R} ->
     OutputTensor {R, C, OH, OW}; FLOAT32, FLOAT16; BatchIndicesTensor: UINT64, UINT32
 
-    Return for each output the mean or the greatest of its samples: ReductionFunction is AVERAGE or
-    MAX.
+    Return for each output the mean (ReductionFunction AVERAGE) or the greatest (MAX) of its
+    samples.
 
-    Along x, and along y alike, output i of a region has n samples; sample k of them lies at
+    Along x, and likewise along y, output i of a region has n samples. Sample k lies at
 
         extent = (x2 - x1) SpatialScaleX
         n = ceil(abs(extent) / outputs), between MinimumSamplesPerOutput and MaximumSamplesPerOutput
         x = (i n + k - OutputPixelOffset) / (outputs n) extent + x1 SpatialScaleX - InputPixelOffset
 
-    A sample is outside if x <= -1 or x >= size; its value is then OutOfBoundsInputValue. With
-    AlignRegionsToCorners it is outside if x < 0 or x > size - 1. The divisor is then
-    `outputs n - 1`, and a single sample lies in the middle. Inside, NEAREST_NEIGHBOR reads the
-    element `floor(x + 1/2)`, and LINEAR interpolates between the four elements around the sample.
-    Elements beyond the input are those at its edge. MAX ignores NaN, and is not below the lowest
+    A sample is outside if x <= -1 or x >= size. With AlignRegionsToCorners it is outside if x < 0
+    or x > size - 1, the divisor is `outputs n - 1`, and a single sample lies in the middle. A
+    sample outside has the value OutOfBoundsInputValue. Inside, NEAREST_NEIGHBOR reads the element
+    `floor(x + 1/2)`, and LINEAR interpolates between the four elements around the sample. Beyond
+    the input, both read the elements at its edge. MAX ignores NaN, and is not below the lowest
     finite number of the output's type. A batch index keeps its low 32 bits, and is clamped to
     `N - 1`.
 
@@ -249,8 +250,10 @@ def axes(
 ) -> tuple[Placement, Placement]:
     """Return where the rows and the columns of the samples of each region lie.
 
-    `regions` ends with the dimension x1, y1, x2, y2; `sizes` and `scales` are for y and then x. The
-    other arguments are those of `placed`.
+    Args:
+        regions: the last dimension is x1, y1, x2, y2.
+        sizes, scales: for y and then x.
+        counts, offsets, corners: see `placed`.
     """
     ends = regions.reshape(-1, 4)
     y, x = (

@@ -18,8 +18,9 @@ __all__ = ["Part", "elements_of", "first_greatest", "touched"]
 class Part:
     """The samples of some outputs, with their shares of the outputs' gradients.
 
-    `gradient` holds the shares, also of samples outside the tensor; sizes {regions, samples,
-    samples, rows, columns, channels}.
+    Attributes:
+        gradient: the shares, also of samples outside the tensor; sizes {regions, samples, samples,
+            rows, columns, channels}.
     """
 
     block: Block
@@ -34,8 +35,9 @@ class Part:
 def first_greatest(samples: Array, used: Array) -> Array:
     """Return which sample of each output is the first of the greatest; NaN counts as -infinity.
 
-    `samples` has the sizes {regions, samples, samples, rows, columns, channels}, as has the result.
-    `used` is that of `Block`.
+    Args:
+        samples: sizes {regions, samples, samples, rows, columns, channels}, as has the result.
+        used: see `Block`.
     """
     comparable = np.where(used & ~np.isnan(samples), samples, -np.inf)
     in_turn = comparable.reshape(len(samples), -1, *samples.shape[3:])
@@ -48,7 +50,7 @@ def first_greatest(samples: Array, used: Array) -> Array:
 def touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array, Array | float]]:
     """Yield rows, columns and weights of the elements from which samples are interpolated.
 
-    Rows and columns may lie beyond the edge; `elements_of` then takes the elements at the edge.
+    Rows and columns may lie beyond the edge.
     """
     if not reading.linear:
         yield np.floor(y + 0.5), np.floor(x + 0.5), 1.0
@@ -61,7 +63,10 @@ def touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array
 
 
 def elements_of(reading: Reading, row: Array, column: Array) -> Array:
-    """Return the flat indices in `reading.values` of all channels' elements at rows and columns."""
+    """Return the flat indices in `reading.values` of all channels at rows and columns.
+
+    Rows and columns beyond the edge count as the edge.
+    """
     channels = reading.values.shape[-1]
     first = reading.indices(row, column)[..., np.newaxis] * channels
     indices: Array = first + np.arange(channels)

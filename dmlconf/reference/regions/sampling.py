@@ -32,14 +32,14 @@ _DOUBLE: Final = np.dtype(np.float64)
 
 ROWS: Final = np.s_[:, :, np.newaxis, :, np.newaxis]
 COLUMNS: Final = np.s_[:, np.newaxis, :, np.newaxis]
-"""Coordinates {regions, samples, outputs} get the sizes of `Block.y` by the index ROWS, and those
-of `Block.x` by COLUMNS."""
+"""The indices that give coordinates {regions, samples, outputs} the sizes of `Block.y` and of
+`Block.x`."""
 
 _BLOCK: Final = 1 << 16
-"""Elements that are computed at once; 512 KiB of FLOAT64 stay in the processor's cache."""
+"""How many elements are computed at once: 512 KiB of FLOAT64 stay in the processor's cache."""
 
 _MOST_SAMPLES: Final = 1 << 16
-"""The most samples of an output along an axis. Twice as many along both take minutes."""
+"""The most samples of an output along an axis; twice as many along both axes take minutes."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Placement:
         shares: the steps divided by the length: 0 where the region begins, 1 where it ends; 1/2 if
             the length is 0.
         counts: how many samples an output has, sizes {regions}.
-        shift, offset: the offset of the input's pixels, and the offset of the output's.
+        shift, offset: InputPixelOffset and OutputPixelOffset.
     """
 
     begin: Array
@@ -90,15 +90,12 @@ class Samples:
     counts: Array
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
-        """Return the samples of some regions and outputs.
-
-        The dimension of samples is cut to the most samples that an output has in these regions.
-        """
+        """Return the samples of some regions and outputs, without padding that none needs."""
         counts = self.counts[regions]
         return Samples(self.values[regions, slice(counts.max(initial=1)), outputs], counts)
 
     def used(self) -> Array:
-        """Return which samples exist; others pad the array. The sizes are {regions, samples, 1}."""
+        """Return which samples exist and do not pad the array, sizes {regions, samples, 1}."""
         sample = np.arange(self.values.shape[1])[:, np.newaxis]
         return sample < self.counts[:, np.newaxis, np.newaxis]
 
@@ -108,11 +105,11 @@ class Block:
     """All samples of some outputs.
 
     Attributes:
-        outputs: which regions, rows and columns these are.
+        outputs: the slices of regions, rows and columns.
         y, x: coordinates, sizes {regions, samples, 1, rows, 1} and {regions, 1, samples, 1,
             columns}.
-        used: which samples exist; others pad the arrays. The sizes are {regions, samples, samples,
-            1, 1, 1}.
+        used: which samples exist and do not pad the arrays, sizes {regions, samples, samples, 1, 1,
+            1}.
         counts: how many samples an output has, sizes {regions, 1, 1, 1}.
     """
 
@@ -133,10 +130,10 @@ class Reading:
     Attributes:
         values: the tensor, FLOAT64, sizes {batches, height, width, channels}.
         batch: the index of the batch that is read; broadcasts with the coordinates.
-        linear: whether to interpolate; else the nearest element is read, at halves the next one.
+        linear: whether to interpolate; if not, the nearest element is read, and half way between
+            two elements the next one.
         outside: the value of samples outside the tensor.
-        edges: whether the tensor ends at its outermost elements; else it ends one element further
-            out.
+        edges: whether the tensor ends at its outermost elements; if not, one element further out.
     """
 
     values: Array
@@ -175,12 +172,12 @@ class Reading:
         return result
 
     def elements(self, y: Array, x: Array) -> Array:
-        """Return the elements at whole coordinates; beyond an edge, those at the edge."""
+        """Return the elements at whole coordinates; beyond an edge, the elements at the edge."""
         elements: Array = self.values.reshape(-1, self.values.shape[-1]).take(self.indices(y, x), 0)
         return elements
 
     def indices(self, y: Array, x: Array) -> Array:
-        """Return flat indices of the elements at whole coordinates, channels not counted."""
+        """Return flat indices, not counting channels, of the elements at whole coordinates."""
         height, width = self.values.shape[1:3]
         row, column = (
             np.fmin(np.fmax(at, 0), size - 1).astype(np.intp)
@@ -203,7 +200,7 @@ class Reading:
         return self.edges and self.values.shape[axis] == 1
 
     def within(self, at: Array, axis: int) -> Array:
-        """Return which coordinates along axis 1 (rows) or 2 (columns) are inside, NaN included."""
+        """Return which coordinates along axis 1 (rows) or 2 (columns) are inside; NaN is."""
         size = self.values.shape[axis]
         inside: Array = ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
         return inside
@@ -225,13 +222,12 @@ def placed(
         scale: the factor of `ends`.
         outputs: how many outputs each region has along the axis.
         counts: the least and the greatest number of samples of an output.
-        offsets: the offset of the input's pixels, and the offset of the output's.
-        corners: whether the first and the last sample of a region lie at its ends; offsets move
-            them, and a single sample is in the middle.
+        offsets: InputPixelOffset and OutputPixelOffset.
+        corners: whether, without offsets, the first and the last sample of a region lie at its ends
+            and a single sample in the middle.
 
     Raises:
-        MemoryError: an output has more samples along the axis than are computed, such as 2^32 - 1
-            in an infinite region.
+        MemoryError: an output has more samples along the axis than are computed.
     """
     factor, shift, offset = map(single, (scale, *offsets))
     begin, end = ends.T.astype(np.float64) * factor
@@ -252,10 +248,10 @@ def placed(
 
 
 def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
-    """Return the mean of each output's samples for AVERAGE, else the greatest, FLOAT64.
+    """Return the mean of each output's samples for AVERAGE, else the greatest sample, FLOAT64.
 
-    The sizes are {regions, rows, columns, channels}. The greatest ignores NaN; for NaN alone it is
-    negative infinity.
+    The sizes are {regions, rows, columns, channels}. The greatest of NaN and numbers is a number,
+    and of NaN alone negative infinity.
     """
     result = np.empty(output_sizes(reading, y, x))
     for block in sample_blocks(y, x, result.shape[-1]):
@@ -298,7 +294,7 @@ def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block
 def slices(count: int, size: int) -> Iterator[slice]:
     """Yield slices that cover `count` items of `size` elements each.
 
-    A slice has at most 65,536 elements, to fit into the processor's cache, or one item.
+    A slice has at most 65,536 elements, or one item.
     """
     step = max(1, _BLOCK // size)
     for first in range(0, count, step):
@@ -313,12 +309,12 @@ def output_sizes(reading: Reading, y: Samples, x: Samples) -> tuple[int, int, in
 def channels_last(tensor: Array, dtype: np.dtype[Any] = _DOUBLE) -> Array:
     """Return a tensor {batches, channels, ...} as {batches, ..., channels}, of the type `dtype`.
 
-    The channels are side by side in memory, as they are read together.
+    Channels, which are read together, are side by side in memory.
     """
     return np.moveaxis(tensor, 1, -1).astype(dtype, order="C")
 
 
 def around(at: Array) -> tuple[Array, Array]:
-    """Return the whole coordinates at or before each coordinate, and those one further."""
+    """Return the whole coordinate at or before each coordinate, and the next one."""
     before = np.floor(at)
     return before, before + 1

@@ -1,7 +1,7 @@
 """The slopes of the image between the four elements around each sample.
 
-Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC, which reads the elements at ceil(x); measured:
-DirectML reads those at floor(x) + 1.
+Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC, which reads the elements at ceil(x). Measured:
+DirectML reads the elements at floor(x) + 1 instead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["elements_around", "slopes"]
 
 
 def slopes(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
-    """Return the slopes along x and along y at coordinates, with channels as the last dimension."""
+    """Return the slopes along x and along y at rows y and columns x, and for all channels."""
     down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
     top_left, top_right, bottom_left, bottom_right = elements_around(reading, y, x)
     upper, lower = top_right - top_left, bottom_right - bottom_left

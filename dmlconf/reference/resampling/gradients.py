@@ -1,4 +1,4 @@
-"""RESAMPLE_GRAD1, the gradient of resampling; `spreading` adds up its weighted sums."""
+"""RESAMPLE_GRAD1, the gradient of resampling."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
 
     LINEAR adds (1 - w) g to the element floor(x) and w g to the next one, where w = x - floor(x).
     NEAREST_NEIGHBOR adds g to the element floor(x) with the RoundingDirection DECREASING, ceil(x)
-    with INCREASING, and floor(x + 1/2) with HALF_UP, which `interpolation.ROUNDING` explains. A
-    contribution beyond an edge is added to the element at that edge.
+    with INCREASING, and floor(x + 1/2) with HALF_UP, which `interpolation.ROUNDING` explains. What
+    would be added beyond an edge is added to the element at that edge.
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC. Measured: other than on the page, the
     offsets are exchanged. The gradient of a RESAMPLE2 with the InputPixelOffset 0.5 and the
@@ -77,7 +77,7 @@ def resample_grad1(desc: ResampleGrad1Desc) -> Array:
 
 
 def element_coordinates(desc: ResampleGrad1Desc) -> list[Coordinates]:
-    """Return for each axis where InputGradientTensor's elements lie in OutputGradientTensor."""
+    """Return, for each axis, where InputGradientTensor's elements lie in OutputGradientTensor."""
     offsets = desc.OutputPixelOffsets, desc.InputPixelOffsets
     along = zip(desc.InputGradientTensor.shape, desc.Scales, *offsets, strict=True)
     return [coordinates(*axis) for axis in along]

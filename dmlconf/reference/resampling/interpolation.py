@@ -32,12 +32,12 @@ ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
 }
 """How a coordinate becomes an index, by RoundingDirection.
 
-DirectML has no HALF_UP. It stands for the rounding of RESAMPLE_GRAD, and of RESAMPLE1 for
-floating-point tensors.
+HALF_UP, which DirectML does not have, is how RESAMPLE_GRAD rounds, and RESAMPLE1 for floating-point
+tensors.
 """
 
 _BLOCK: Final = 1 << 16
-"""How many elements should be computed at once."""
+"""About how many elements are computed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Coordinates:
     """The coordinates along an axis at which the elements of an output are read.
 
     Attributes:
-        values: the coordinates, FLOAT64; coordinate 0 is that of the first element.
+        values: the coordinates, FLOAT64; the first element has coordinate 0.
         scale, input_offset, output_offset: the FLOAT32 numbers from which they were computed.
     """
 
@@ -68,15 +68,16 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
 
 
 def nearest(values: Array, size: int, rounding: str) -> Array:
-    """Return the index of the element at each coordinate; beyond an end, that of the outermost one.
+    """Return the index of the element at each coordinate; beyond an end, the outermost index.
 
-    `rounding` is a key of `ROUNDING`.
+    Args:
+        rounding: a key of `ROUNDING`.
     """
     return index_within(ROUNDING[rounding](values), size)
 
 
 def index_within(values: Array, size: int) -> Array:
-    """Return whole numbers as indices, limited to those of the axis; 0 for NaN."""
+    """Return whole numbers as indices, limited to the axis; 0 for NaN."""
     limited = np.clip(values, 0, size - 1)
     indices: Array = np.where(np.isnan(limited), 0, limited).astype(np.intp)
     return indices
@@ -87,7 +88,7 @@ def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
     growth = [len(to) / size for to, size in zip(indices, tensor.shape, strict=True)]
 
     def cost(axis: int) -> tuple[float, int]:
-        """Return a sort key: axes that shrink come first and those that grow last, to copy less."""
+        """Return a sort key by which axes that shrink come first and axes that grow come last."""
         return growth[axis], axis if growth[axis] < 1 else -axis
 
     taken = tensor
@@ -98,10 +99,9 @@ def elements_at(tensor: Array, indices: Sequence[Array]) -> Array:
 
 
 def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
-    """Return the index at or before each coordinate, the next index, and the weight of the next.
+    """Return the index at or before each coordinate, the next index, and the weight of the latter.
 
-    Indices beyond an end become those of the outermost element. Coordinate 1.25 of an axis of size
-    4 gives 1, 2 and 0.25.
+    Indices beyond an end become the outermost index. Coordinate 1.25 gives 1, 2 and 0.25.
     """
     before = np.floor(values)
     return index_within(before, size), index_within(before + 1, size), values - before
@@ -125,8 +125,11 @@ def in_leading_blocks(
 ) -> Array:
     """Apply a function to a tensor in blocks that stay in the processor's cache.
 
-    `function` changes no axis before `leading`. It takes FLOAT64 tensors in which one axis stands
-    for all those before `leading`. The result has the sizes and the type of `output`.
+    The result has the sizes and the type of `output`.
+
+    Args:
+        function: takes FLOAT64 tensors in which one axis stands for all axes before `leading`.
+        leading: the first axis that the function may change.
     """
     whole = tensor.reshape(-1, *tensor.shape[leading:])
     result = np.empty((len(whole), *output.Sizes[leading:]), output.DataType.dtype)
@@ -138,5 +141,5 @@ def in_leading_blocks(
 
 
 def along(values: Array, axis: int, rank: int) -> Array:
-    """Return a vector in a shape in which it broadcasts along `axis` of a tensor of this rank."""
+    """Return a vector in a shape that broadcasts along `axis` of a tensor of this rank."""
     return values.reshape([-1 if other == axis else 1 for other in range(rank)])

@@ -49,10 +49,9 @@ def resample3(desc: Resample3Desc) -> Array:
     Return the input at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
 
     At a coordinate x, NEAREST_NEIGHBOR reads the element ceil(x) with the RoundingDirection
-    INCREASING, floor(x) with DECREASING, and floor(x + 1/2) with HALF_UP. DirectML has no
-    HALF_UP: it stands for the rounding of RESAMPLE1 with floating-point tensors, which this
-    function computes, too. LINEAR interpolates; interpolated integers lose their fraction. Beyond
-    an end, both modes read the outermost element.
+    INCREASING, floor(x) with DECREASING, and floor(x + 1/2) with HALF_UP, which
+    `interpolation.ROUNDING` explains. LINEAR interpolates; interpolated integers lose their
+    fraction. Beyond an end, both modes read the outermost element.
 
     If Antialiased is true and a scale is below 1/2, LINEAR resamples in several steps. In a step,
     an axis of more than twice the output's size shrinks to the greatest power of two below its own
@@ -87,10 +86,10 @@ def steps_of_axes(desc: Resample3Desc) -> list[list[Coordinates]]:
 
 
 def _all_sizes(sizes: Sequence[int], targets: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield the sizes of the input, and those after each step of an antialiased interpolation.
+    """Yield the sizes of the input, and the sizes after each step of antialiased interpolation.
 
-    The last step has the final sizes, even if the step before it had them, too: from 100 to 60
-    elements, the sizes are 100, 60 and 60. The offsets shift the elements in each of these steps.
+    The last step has the final sizes, even if the step before it had the same: from 100 to 60
+    elements, the sizes are 100, 60 and 60.
     """
     yield sizes
     while True:
@@ -105,7 +104,6 @@ def _all_sizes(sizes: Sequence[int], targets: Sequence[int]) -> Iterator[Sequenc
 
 
 def _linear(tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordinates]]) -> Array:
-    """Interpolate blocks that stay in the processor's cache, along the axes that change."""
     sizes = tensor.shape
     changing = [
         axis
@@ -114,7 +112,7 @@ def _linear(tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordina
     ]
     if not changing:
         return tensor.copy()
-    # The axes that shrink most come first, so that fewer elements remain for the others.
+    # Axes that shrink most come first, so that few elements remain for the others.
     order = sorted(changing, key=lambda axis: (output.Sizes[axis] / sizes[axis], -axis))
 
     def stretched(values: Array) -> Array:

@@ -17,8 +17,8 @@ __all__ = [
 def spread(values: Array, axis: int, at: Coordinates, size: int) -> Array:
     """Return `size` sums along an axis; an element adds to the two sums around its coordinate.
 
-    An element x at the coordinate 1.25 of `at` adds 0.75 x to sum 1 and 0.25 x to sum 2. Beyond an
-    end, it adds x to the outermost sum.
+    An element x at the coordinate 1.25 adds 0.75 x to sum 1 and 0.25 x to sum 2. An element beyond
+    an end adds to the outermost sum.
     """
     first, second, weight = neighbours(at.values, size)
     indices = np.concatenate([first, second])
@@ -28,9 +28,10 @@ def spread(values: Array, axis: int, at: Coordinates, size: int) -> Array:
 
 
 def summed(values: Array, axis: int, indices: Array, size: int) -> Array:
-    """Return `size` sums along an axis: each adds up the elements with its index.
+    """Return `size` sums along an axis.
 
-    `indices` has the index of each element, in ascending order.
+    Args:
+        indices: for each element, the index of its sum, in ascending order.
     """
     count = len(indices)
     return weighted(values, axis, np.arange(count), np.ones(count), indices, size)
@@ -39,10 +40,11 @@ def summed(values: Array, axis: int, indices: Array, size: int) -> Array:
 def weighted(
     values: Array, axis: int, elements: Array, weights: Array, indices: Array, size: int
 ) -> Array:
-    """Return sums of elements of a FLOAT64 tensor times weights, `size` of them along the axis.
+    """Return `size` sums along an axis of elements of a FLOAT64 tensor times weights.
 
-    For each term, `elements` has the index of its element, `weights` the weight, and `indices`, in
-    ascending order, the index of its sum.
+    Args:
+        elements, weights, indices: for each term, the index of its element, its weight, and the
+            index of its sum, in ascending order of `indices`.
     """
     starts = np.flatnonzero(np.diff(indices, prepend=-1))
     counts = np.diff(starts, append=len(indices))
@@ -54,7 +56,7 @@ def weighted(
         sums[indices[starts]] = np.add.reduceat(terms, starts, 0)
     else:
         for number in range(counts.max()):
-            # The first term of every sum, then the second term of sums with two or more, and so on.
+            # The first term of every sum, then the second term, and so on.
             chosen = starts[counts > number] + number
             terms = rows.take(elements[chosen], 0)
             terms *= along(weights[chosen], 0, values.ndim)

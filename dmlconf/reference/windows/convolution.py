@@ -31,18 +31,19 @@ __all__ = [
 _Index = tuple[slice | int, ...]
 
 _ALL: Final[_Index] = (slice(None), slice(None), slice(None))
-"""The index of everything in the three dimensions before the spatial ones, such as batches, groups
-and channels."""
+"""The index of everything in the three dimensions before the spatial ones: batches, groups and
+channels."""
 
 _AT_ONCE: Final = 1 << 17
-"""Elements of windows that are multiplied at once; 1 MiB of FLOAT64 fits a processor's cache."""
+"""How many elements of windows are multiplied at once: 1 MiB of FLOAT64 stays in the cache."""
 
 
 @dataclass(frozen=True)
 class FilterGeometry:
     """How the filter moves over a tensor, in each spatial dimension, and the number of groups.
 
-    The first position begins `start` elements before the tensor's first one.
+    Attributes:
+        start: how many elements before the tensor's first element the first position begins.
     """
 
     strides: Sequence[int]
@@ -61,7 +62,7 @@ class FilterGeometry:
     ) -> FilterGeometry:
         """Return the geometry of a desc's attributes for `rank` spatial dimensions.
 
-        Measured: missing strides and dilations are 1, a missing start is 0, and further numbers are
+        Measured: missing strides and dilations are 1, a missing start is 0, and surplus numbers are
         ignored except by `reached_input`.
         """
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
@@ -70,8 +71,8 @@ class FilterGeometry:
     def within(self, sizes: Sequence[int]) -> FilterGeometry:
         """Return the geometry with strides and dilations of at most `start + size`.
 
-        Longer ones would give the same sums with more padding: from any position, `start + size`
-        elements further is beyond the tensor.
+        Longer ones give the same sums with more padding, since `start + size` elements after any
+        position the tensor has ended.
         """
         far = [size + start for size, start in zip(sizes, self.start, strict=True)]
         strides, dilations = (
@@ -92,7 +93,7 @@ class FilterGeometry:
         )
 
     def reach(self, filter_sizes: Sequence[int], positions: Sequence[int]) -> tuple[int, ...]:
-        """Return how many elements a filter spans at all positions, in each spatial dimension."""
+        """Return how many elements all positions span together, in each spatial dimension."""
         return tuple(
             (count - 1) * stride + (size - 1) * dilation + 1
             for count, stride, size, dilation in zip(
@@ -125,17 +126,17 @@ def convolution(desc: ConvolutionDesc) -> Array:
     """InputTensor {N, C, D0, ...}, FilterTensor {O, C / G, F0, ...}, [BiasTensor {1, O, 1, ...}] ->
     OutputTensor {N, O, E0, ...}; FLOAT32, FLOAT16
 
-    Return `FusedActivation(convolution + bias)`, without FusedActivation or bias if it is absent.
+    Return `FusedActivation(convolution + bias)`, where FusedActivation and bias may be absent.
 
-    FORWARD sums, for each element of the output, the products of a window of the input with the
+    FORWARD adds up, for each element of the output, the products of a window of the input with the
     filter; padding counts as 0. BACKWARD is the transposition: each element of the input is
     multiplied by the filter, and the products are added to a window of the output. Products in the
     padding are dropped. The mode CONVOLUTION flips the filter in every spatial dimension. The last
     OutputPadding elements of each spatial dimension are the activation of 0, without the bias. The
     sizes above are those of FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}. G is
-    GroupCount. EndPadding is not read, as the output's sizes include its effect. Missing strides
-    and dilations are 1, missing paddings 0. `reached_input` says what a second StartPadding means
-    in one spatial dimension.
+    GroupCount. EndPadding has no other effect than on the output's sizes. Missing strides and
+    dilations are 1, missing paddings 0. `reached_input` says what a second StartPadding means in
+    one spatial dimension.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
@@ -166,7 +167,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
     views = window.over(padded, kernel, positions)
     weights = parts.reshape(*parts.shape[:2], -1)
     sums = np.empty((*batches, outputs, *positions), filter_.dtype)
-    # Each block reads all weights of its group, so it may have as many elements as these.
+    # Each block reads all weights of its group, so it may have as many elements as they.
     at_once = max(_AT_ONCE, weights[0].size)
     for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):
         patches = views[batch, group, :, *(slice(None) for _ in kernel), rows]
@@ -177,14 +178,15 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterG
 
 
 def backward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterGeometry) -> Array:
-    """Return the transposition of `forward`, FLOAT64: each value times the filter is added to the
-    window of the result at the value's position.
+    """Return the transposition of `forward`, FLOAT64.
+
+    Each value times the filter is added to the window of the result at the value's position. What a
+    window adds beyond the result is dropped.
 
     Args:
         values: sizes {batches, channels, ...}.
         filter_: sizes {channels, output channels of a group, ...}, FLOAT64.
-        sizes: the sizes of the result: {batches, output channels, ...}; what a window adds beyond
-            them is dropped.
+        sizes: the sizes of the result: {batches, output channels, ...}.
     """
     window = window.within(sizes[2:])
     parts = by_group(filter_, window.groups)
@@ -206,10 +208,7 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Filter
 def convolution_sums(
     desc: ConvolutionDesc, values: Array, filter_: Array, bias: Array | None
 ) -> Array:
-    """Return the convolution plus the bias, with zeros appended as OutputPadding says.
-
-    `filter_` is FLOAT64, and so are the sums.
-    """
+    """Return the convolution plus the bias, with OutputPadding zeros at the end; all FLOAT64."""
     attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
     window = FilterGeometry.of(values.ndim - 2, *attributes)
     sizes = desc.OutputTensor.Sizes
@@ -225,14 +224,14 @@ def convolution_sums(
 def reached_input(values: Array, start: Sequence[int]) -> Array:
     """Return the input, or zeros if a second StartPadding moves the filter out of a 3D tensor.
 
-    Measured: DirectML gives such a tensor a second spatial dimension of size 1, along which padding
+    Measured: DirectML gives a 3D tensor a second spatial dimension of size 1, along which padding
     moves the only output element out of the input.
     """
     return np.zeros_like(values) if values.ndim == 3 and any(start[1:2]) else values
 
 
 def _completed(numbers: Sequence[int], rank: int, neutral: int) -> tuple[int, ...]:
-    """Return a number for each spatial dimension; `neutral` completes a short array."""
+    """Return a number for each spatial dimension, `neutral` where there is none."""
     return (*numbers, *(neutral,) * rank)[:rank]
 
 
@@ -244,8 +243,10 @@ def by_group(filter_: Array, groups: int) -> Array:
 def _parts(counts: Sequence[int], size: int, at_once: int) -> Iterator[tuple[slice, ...]]:
     """Yield slices of leading axes that together cover a tensor of `size` elements.
 
-    `counts` has the sizes of these axes. A part has at most `at_once` elements, or one index of
-    each axis.
+    A part has at most `at_once` elements, or one index of each axis.
+
+    Args:
+        counts: the sizes of the leading axes.
     """
     ranges = []
     for count in counts:
@@ -260,8 +261,9 @@ def _overlap(
 ) -> tuple[_Index, _Index]:
     """Return the slices of a padded tensor and of the tensor itself that hold the same elements.
 
-    `padded` and `sizes` are the spatial sizes of the two; `start` is the padding before the first
-    element.
+    Args:
+        padded, sizes: the spatial sizes of the padded tensor, and of the tensor.
+        start: the padding before the first element.
     """
     extents = [
         (before, max(0, min(size, whole - before)))

@@ -58,9 +58,7 @@ def fold(desc: FoldDesc) -> Array:
     INT8, UINT64 to UINT8
 
     Return zeros, to which each column is added at its window's position. Parts in the padding are
-    dropped.
-
-    Integers of 8 and 16 bits saturate, longer ones wrap around.
+    dropped. Integers of 8 and 16 bits saturate, longer ones wrap around.
 
     Source: the page of DML_FOLD_OPERATOR_DESC; that integers saturate or wrap was measured.
     """
@@ -88,14 +86,14 @@ def folded(desc: FoldDesc, columns: Array) -> Array:
     windows = _windows(desc, padded)
     blocks = columns.reshape(windows.shape)
     for index in np.ndindex(*desc.WindowSizes):
-        # Windows overlap, but their elements at one index are different elements of the tensor.
+        # Windows may overlap, but no two have the same element of the tensor at one index.
         windows[:, :, *index] += blocks[:, :, *index]
     inner = [slice(first, first + size) for first, size in zip(start, sizes[2:], strict=True)]
     return padded[:, :, *inner]
 
 
 def _windows(desc: FoldDesc, padded: Array) -> Array:
-    """Return a view of a tensor {N, C, ...} with axes N, C, those of the window, and positions."""
+    """Return a view of a tensor with the axes N, C, those of the window, and those of positions."""
     window, strides, dilations = desc.WindowSizes, desc.Strides, desc.Dilations
     spatial = list(zip(padded.shape[2:], window, strides, dilations, strict=True))
     blocks = [

@@ -1,7 +1,7 @@
 """Operators that return the greatest number in a window, and their gradient.
 
-All elements that a window reaches beyond the input are padding. EndPadding is not read, since the
-sizes of the output include its effect.
+All elements that a window reaches beyond the input are padding. EndPadding has no other effect than
+on the sizes of the output.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def max_pooling_grad(
 
     Return zeros, with each gradient added at the greatest number of its window.
 
-    Of equal elements the first counts; NaN and the negative infinity equal the lowest finite
-    FLOAT32 number. Gradients of windows of padding alone are dropped. Of Strides, WindowSize,
-    StartPadding and Dilations, the last numbers count if there are more than spatial dimensions.
+    Of equal elements the first counts; NaN and negative infinity equal the lowest finite FLOAT32
+    number. Gradients of windows of padding alone are dropped. If Strides, WindowSize, StartPadding
+    and Dilations have more numbers than there are spatial dimensions, the last ones count.
 
-    Source: the page of DML_MAX_POOLING_GRAD_OPERATOR_DESC; NaN, the negative infinity, padding and
-    further numbers were measured.
+    Source: the page of DML_MAX_POOLING_GRAD_OPERATOR_DESC; NaN, negative infinity, padding and
+    surplus numbers were measured.
     """
     rank = InputTensor.ndim - 2
     spatial = (of[-rank:] for of in (Strides, WindowSize, StartPadding, Dilations))
@@ -101,7 +101,7 @@ def comparable(tensor: Array) -> tuple[Array, Any]:
 
 
 def stored_maxima(maxima: Array, output: TensorDesc) -> Array:
-    """Return the maxima in the output's type; none is below its lowest finite number."""
+    """Return the maxima in the output's type, none below the lowest finite number of the type."""
     dtype = output.DataType.dtype
     if maxima.dtype == dtype:
         return maxima

@@ -1,8 +1,7 @@
 """Operators that return a mean or a norm of each window, and the gradient of the mean.
 
-All elements that a window reaches beyond the input are padding, which counts as 0. Only
-`average_pooling_grad` with IncludePadding reads EndPadding; elsewhere the sizes of the output
-include its effect.
+All elements that a window reaches beyond the input are padding, which counts as 0. Except in
+`average_pooling_grad`, EndPadding has no other effect than on the sizes of the output.
 """
 
 from __future__ import annotations
@@ -68,8 +67,8 @@ def average_pooling1(desc: AveragePooling1Desc) -> Array:
 
     Return the mean of each window, whose elements are Dilations apart.
 
-    The sum is divided by the size of the window, or without IncludePadding by the number of
-    elements that are not padding. If this number is 0, the mean is NaN.
+    The sum is divided by the size of the window with IncludePadding, else by the number of elements
+    that are not padding. If this number is 0, the mean is NaN.
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """
@@ -96,9 +95,8 @@ def average_pooling_grad(
 ) -> Array:
     """InputGradientTensor {N, C, E0, ...} -> OutputGradientTensor {N, C, D0, ...}; FLOAT32, FLOAT16
 
-    Return zeros, with an equal share of each gradient added to all elements of its window.
-
-    With IncludePadding, padding gets a share as well, but nothing beyond the EndPadding does.
+    Return zeros, with an equal share of each gradient added to all elements of its window. With
+    IncludePadding, padding gets a share as well, but nothing beyond the EndPadding does.
 
     Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; the shares were measured.
     """

@@ -1,7 +1,6 @@
 """Windows that slide over the spatial axes of a tensor.
 
-A window is reduced along one axis after another. The sum of a window of 3 rows and 4 columns is
-that of 4 sums, each of the 3 elements of a column.
+A window is reduced along one axis after another: its sum is the sum of the sums of its columns.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ __all__ = [
 ]
 
 _FIRST_SPATIAL: Final = 2
-"""Batches and channels come before the spatial axes."""
+"""The first axis after batches and channels."""
 
 _BLOCK: Final = 1 << 16
-"""Elements over which windows slide at once; 512 KiB of FLOAT64 stay in the processor's cache."""
+"""About how many elements are reduced at once: 512 KiB of FLOAT64 stay in the processor's cache."""
 
 _NOWHERE: Final = np.int64(np.iinfo(np.int64).max)
 """The index of padding, before it becomes -1."""
@@ -43,7 +42,7 @@ class Window:
     Attributes:
         extent: how many elements the tensor has along the axis.
         positions: how many positions the window takes.
-        start: how far before the first element the first position begins.
+        start: how many elements before the first element the first position begins.
     """
 
     axis: int
@@ -56,14 +55,14 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """How many elements all positions cover, with padding and gaps between positions."""
+        """How many elements all positions span, with padding and gaps between positions."""
         return max(0, (self.positions - 1) * self.stride + (self.size - 1) * self.dilation + 1)
 
     def parts(self) -> Iterator[tuple[slice, ...]]:
         """Yield for each element of the window where it lies at all positions.
 
-        With a stride of 0, all positions are the same place, and a slice has one element. The
-        slices are for a tensor that has at least `reach` elements along the axis.
+        The slices are for a tensor that has at least `reach` elements along the axis. With a stride
+        of 0, a slice has one element.
         """
         before = (slice(None),) * self.axis
         for element in range(self.size):
@@ -74,7 +73,7 @@ class Window:
     def view(self, tensor: Array) -> Array:
         """Return a view of a tensor that has at least `reach` elements along the axis.
 
-        Two axes replace the axis: one of the window's elements, and one of positions.
+        Two axes replace this axis: one of the window's elements, and one of positions.
         """
         counts, steps = ((self.size,), (self.positions,)), ((self.dilation,), (self.stride,))
         return strided_view(tensor, self.axis, *counts, *steps)
@@ -106,11 +105,13 @@ def windows(
     start: Sequence[int],
     dilations: Sequence[int] | None = None,
 ) -> list[Window]:
-    """Return the window along each spatial axis; without `dilations` these are 1.
+    """Return the window along each spatial axis.
 
-    `extents` are the sizes of the tensor over which the window slides, and `positions` those of the
-    tensor with an element for each position. Both include batches and channels. The other arrays
-    have a number for each spatial axis; further numbers are ignored.
+    Args:
+        extents: the sizes of the tensor over which the window slides, with batches and channels.
+        positions: the sizes of the tensor with an element for each position, likewise.
+        strides, sizes, start, dilations: a number for each spatial axis; surplus numbers are
+            ignored. Without `dilations`, all are 1.
     """
     axes = range(_FIRST_SPATIAL, len(extents))
     spatial = sizes, strides, dilations or (1,) * len(sizes), start
@@ -121,8 +122,8 @@ def windows(
 def _within(window: Window) -> Window:
     """Return the window with a stride and a dilation of at most `start + extent`.
 
-    Longer ones would only need more padding: from any position, `start + extent` elements further
-    is beyond the tensor.
+    Longer ones would only need more padding, since `start + extent` elements after any position the
+    tensor has ended.
     """
     far = window.start + window.extent
     stride, dilation = min(window.stride, far), min(window.dilation, far)
@@ -139,8 +140,10 @@ def strided_view(
 ) -> Array:
     """Return a view with axes for the elements of a window, and then for its positions.
 
-    `tensor` has all elements that the window reaches. The new axes replace `len(sizes)` axes from
-    `first` on.
+    The new axes replace `len(sizes)` axes from `first` on.
+
+    Args:
+        tensor: has all elements that the window reaches.
     """
     behind = first + len(sizes)
     steps = tensor.strides[first:behind]
@@ -159,7 +162,7 @@ def sums(tensor: Array, over: Sequence[Window]) -> Array:
 
 
 def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
-    """Return the window's greatest number at each position, NaN ignored, and at least `lowest`."""
+    """Return the greatest of `lowest` and the window's numbers at each position; NaN is ignored."""
     return _reduced(tensor, over, np.fmax, lowest, tensor.dtype)
 
 
@@ -167,7 +170,7 @@ def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, 
     """Return the greatest numbers, as `greatest` does, and the index where each occurs first.
 
     NaN and numbers below `lowest` count as `lowest`. Indices count all elements of the tensor in
-    row-major order. The index is -1 where the window has nothing but padding.
+    row-major order. The index is -1 for a window of padding alone.
     """
     images = _images(tensor)
     inside = np.arange(prod(images.shape[2:])).reshape(1, 1, *images.shape[2:])
@@ -195,11 +198,7 @@ def spread(shares: Array, over: Sequence[Window]) -> Array:
 
 
 def elements(over: Sequence[Window]) -> Array:
-    """Return how many elements besides padding the window has at each position.
-
-    The sizes are {1, 1, P0, ...}: one batch, one channel, and all positions along each spatial
-    axis.
-    """
+    """Return how many elements besides padding the window has at each position, {1, 1, P0, ...}."""
     counts: Array = np.ones((1,) * _FIRST_SPATIAL, np.int64)
     for window in over:
         counts = counts[..., np.newaxis] * _counted(window)
@@ -243,9 +242,10 @@ def _along(
 def _first_greatest(
     numbers: Array, indices: Array, over: Sequence[Window], lowest: Any
 ) -> tuple[Array, Array]:
-    """Return the window's greatest number, and the least index of the elements equal to it.
+    """Return the window's greatest number, and the least index of an element equal to it.
 
-    No number is NaN or below `lowest`. Padding counts as `lowest`, with an index beyond all others.
+    No number may be NaN or below `lowest`. Padding counts as `lowest`, with an index beyond all
+    others.
     """
     for window in over:
         padded, padded_indices = window.padded(numbers, lowest), window.padded(indices, _NOWHERE)
