@@ -76,7 +76,7 @@ def fault_lines(fault: KnownFault) -> Iterator[str]:
 
 
 _LAB_RELEASE: Final = "1.15.4"
-"""The release that the Wine lab runs unless another is named, as in `lab/recipe.toml`."""
+"""The release that the Wine lab runs by default, as in `lab/recipe.toml`."""
 
 _HEAD = """\
 # What DirectML itself does wrong
@@ -145,7 +145,6 @@ def _section(fault: KnownFault) -> str:
 
 
 def _command(fault: KnownFault) -> str:
-    """Return the command that runs the example in the Wine lab, on `fault.last`."""
     last = ".".join(map(str, fault.last))
     version = "" if last == _LAB_RELEASE else f"--directml-version {last} "
     alone = fault.graph and not fault.example.startswith("graphs/")

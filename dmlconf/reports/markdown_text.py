@@ -12,8 +12,7 @@ __all__ = ["cell", "code", "escaped", "fenced", "items", "one_line", "prose", "r
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s|$))")
 """Signs of Markdown; `-` only at the beginning, `.` only after a digit and before a blank or the
-end, as in the item `1.` of a list.
-"""
+end."""
 
 
 def one_line(text: str) -> str:
@@ -22,18 +21,15 @@ def one_line(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return text from outside on one line, with signs of Markdown escaped.
-
-    For example, `a_b | c` becomes `a\_b \| c`.
-    """
+    r"""Return text from outside dmlconf on one line, with signs of Markdown escaped: `a\_b`."""
     return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
 def prose(text: str) -> str:
     r"""Return dmlconf's own prose for a line or a cell of a table, with signs of Markdown escaped.
 
-    Signs that matter only at the beginning of a line, such as `#`, are not escaped. `escaped` would
-    not do: Python-Markdown, which makes the documentation site, shows the backslash of its `\<`.
+    Signs that matter only at the beginning of a line, such as `#`, are not escaped. `<` becomes
+    `&lt;`, since Python-Markdown, which makes the documentation site, would show the `\` of `\<`.
     """
     for sign in "\\`*_[]":
         text = text.replace(sign, f"\\{sign}")
@@ -41,14 +37,14 @@ def prose(text: str) -> str:
 
 
 def cell(markdown: str) -> str:
-    """Return dmlconf's own Markdown for a cell of a table; a bar is escaped, as it ends a cell."""
+    """Return dmlconf's own Markdown for a cell of a table, with bars escaped."""
     return markdown.replace("|", "&#124;")
 
 
 def code(text: str) -> str:
-    """Return text as code within a line; a backtick, which would end it, becomes an apostrophe.
+    """Return text as code within a line.
 
-    Unprintable characters are escaped.
+    Backticks become apostrophes, and unprintable characters are escaped.
     """
     return f"`{printable(text).replace('`', chr(39))}`"
 
@@ -56,7 +52,7 @@ def code(text: str) -> str:
 def fenced(lines: Sequence[str], language: str) -> Iterator[str]:
     """Yield lines, with unprintable characters escaped, as a block of code, and an empty line.
 
-    The fences have at least three backticks, and more than any line has in a row.
+    The fences have more backticks than any line has in a row.
     """
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -67,7 +63,7 @@ def fenced(lines: Sequence[str], language: str) -> Iterator[str]:
 
 
 def items(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines from outside as the items of a list."""
+    """Yield lines from outside dmlconf as the items of a list."""
     yield from (f"- {escaped(line)}" for line in lines)
 
 
@@ -82,7 +78,7 @@ def table(
     """Yield a table whose cells are Markdown.
 
     Args:
-        align: `l` or `r` for each column; the last letter holds for all further columns.
+        align: `l` or `r` for each column; the last letter also holds for further columns.
     """
     sides = align.ljust(len(headings), align[-1])
     yield row(headings)

@@ -40,10 +40,7 @@ def special_case_text(of: Specialisation) -> str:
 
 
 def field_note(field: Field) -> str:
-    """Return the properties of a field apart from its type, such as `input, optional`.
-
-    It is empty for an attribute without any.
-    """
+    """Return the properties of a field apart from its type, such as `input, optional`."""
     notes = [] if field.kind is FieldKind.ATTRIBUTE else [str(field.kind)]
     if field.count:
         notes.append(f"{field.count} of them")
@@ -61,7 +58,7 @@ def ranks_text(support: Support) -> str:
 
 
 def level_lines(entry: Operator) -> list[str]:
-    """Return the feature levels of parts of a desc that may need a higher one than the operator."""
+    """Return the feature levels of parts of a desc that may differ from the operator's."""
     lines = [
         f"{since} for {field.name} {constant}"
         for field in entry.of_kind(FieldKind.ATTRIBUTE)
@@ -84,7 +81,7 @@ def level_lines(entry: Operator) -> list[str]:
 def rule_text(rule: PrecisionEntry) -> str:
     """Return a rule in words, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`.
 
-    If all data types share the limit 0, it is left out.
+    A limit of 0 for all data types is left out.
     """
     limits = [f"{name} {limit:g}" for name, limit in (rule.limits or {}).items()]
     limit_text = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
@@ -95,7 +92,7 @@ def rule_text(rule: PrecisionEntry) -> str:
 
 
 def typical_text(typical: Typical) -> str:
-    """Return the largest share of the limit used, by data type, and how it was measured."""
+    """Return the largest used share of the limit, by data type, and how it was measured."""
     shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
     when = f" when {typical.when}" if typical.when else ""
     return f"Largest share of the limit used: {shares}{when}. Measured: {typical.measured}"

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _PLACEHOLDER: Final = "\0data\0"
-"""Stands for the data while the template is rendered; in values, NUL is escaped."""
+"""Stands for the script's data while the template is rendered."""
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -38,8 +38,8 @@ class _Page:
     """The frame of a page, for the templates; parts that a page lacks are empty.
 
     Attributes:
-        data: `_PLACEHOLDER`, in whose place `page_parts` puts the script's data: JSON,
-            compressed, in Base64.
+        data: `_PLACEHOLDER`, which `page_parts` replaces by the script's data: JSON, compressed, in
+            Base64.
         stylesheet: the address of a style sheet that several pages share, instead of `style`.
     """
 
@@ -53,7 +53,7 @@ class _Page:
     def style_source(self) -> str:
         """The source of the styles that the content policy of the page permits."""
         if self.stylesheet:
-            return "'self' file:"  # In a page opened from a file, `'self'` covers no other file.
+            return "'self' file:"  # For a page that is a local file, `'self'` is not enough.
         return _source(str(self.style))
 
     @property
@@ -68,9 +68,8 @@ def render_page(
     """Return a page that works from a file, without a network, under a strict content policy.
 
     Args:
-        title: the title of the page, as text that is escaped.
-        values: the values of the template; text is escaped, unless it is `Markup`, and so are its
-            control characters.
+        title: the title of the page, which is escaped.
+        values: the values of the template; text is escaped unless it is `Markup`.
         data: the script's data, as JSON values; None for none.
         scripts: the names of the script's files, such as `copy.js`.
 
@@ -96,7 +95,7 @@ def page_parts(
     """Yield the text of `render_page` in parts, so that much data takes little memory.
 
     Args:
-        data: the script's data as the text of JSON, in parts; if there is none, an empty iterable.
+        data: parts of the script's data as JSON; empty for none.
     """
     from markupsafe import Markup
 
@@ -122,7 +121,7 @@ def render_linked_page(template: str, title: str, values: Mapping[str, Any], roo
 
     Args:
         values: as for `render_page`.
-        root: the path from the page's folder to that of the style sheet, such as `../`.
+        root: the path from the folder of the page to the folder of the style sheet, such as `../`.
     """
     page = _Page(printable(title), stylesheet=f"{root}style.css")
     values = {**values, "page": page, "root": root}
@@ -136,10 +135,7 @@ def stylesheet() -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return the environment of all templates; it escapes all text but `Markup`.
-
-    Cached, since compiling templates takes long.
-    """
+    """Return the environment of all templates, which escapes all text but `Markup`."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -158,8 +154,7 @@ def _environment() -> Environment:
 def closing_style(sentence: str) -> str:
     """Return the CSS class of a closing sentence: `failed` for `FAILED: 3 of 20 cases ...`.
 
-    It is empty unless the text before the first colon, or a text without one, is `FAILED` or
-    `PASSED`.
+    Empty for sentences that begin neither with `FAILED` nor with `PASSED`.
     """
     return {"FAILED": "failed", "PASSED": "passed"}.get(sentence.partition(":")[0], "")
 
@@ -186,7 +181,7 @@ def _source(text: str) -> str:
 
 
 def _packed(texts: Iterable[str]) -> Iterator[str]:
-    """Yield a text, given in parts, compressed and in Base64; nothing if there is no part."""
+    """Yield the parts of a text, compressed and in Base64; nothing if there is no part."""
     compressor, left = zlib.compressobj(9), b""
     empty = True
     for text in texts:

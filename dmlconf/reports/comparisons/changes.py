@@ -47,8 +47,8 @@ MOST_GROUPS: Final = 10
 """The most groups of new failures that a report shows."""
 
 MOST_CASES: Final = 10
-"""The most cases that the terminal lists for each change, unless verbose; in Markdown, ten times as
-many. Unchanged cases are not listed."""
+"""The most cases that the terminal lists for each change, unless verbose; Markdown lists ten times
+as many."""
 
 _STYLES: Final = {
     Change.NEW_FAILURE: "bold red",
@@ -70,10 +70,8 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
 
 def closing_sentence(comparison: Comparison) -> str:
-    """Return one sentence: how many failures are new and how many cases both runs have.
-
-    It also says which of the runs are incomplete.
-    """
+    """Return one sentence: how many failures are new, how many cases both runs have, and which runs
+    are incomplete."""
     newly = len(comparison.of(Change.NEW_FAILURE))
     count = f"{counted(comparison.shared, 'case')} in both runs"
     incomplete = list(_incomplete(comparison))
@@ -95,17 +93,14 @@ def _incomplete(comparison: Comparison) -> Iterator[str]:
 
 
 def shared_lines(comparison: Comparison) -> list[SharedLine]:
-    """Return the first `MOST_GROUPS` lines about what new failures share, the largest group first.
-
-    The list is empty if there are no new failures.
-    """
+    """Return up to `MOST_GROUPS` lines about what new failures share, the largest group first."""
     if not comparison.fails_newly:
         return []
     return shared_properties.shared_lines(comparison.new_failures)[:MOST_GROUPS]
 
 
 def suite_note(comparison: Comparison) -> str | None:
-    """Return a note if the runs are of different suites, otherwise None."""
+    """Return a note if the runs are of different suites, else None."""
     base, new = comparison.base.header, comparison.new.header
     if base.suite_digest == new.suite_digest:
         return None
@@ -203,7 +198,7 @@ def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Itera
 
 
 def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
-    """Return at most `most` of the entries, of as many operators as possible, in the same order."""
+    """Return at most `most` entries, of as many operators as possible, in the same order."""
     shown = islice(spread(entries, lambda entry: entry.operator), most)
     return sorted(shown, key=entries.index)
 
@@ -211,7 +206,7 @@ def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
 def render_markdown(comparisons: Sequence[Compared]) -> str:
     """Return comparisons as Markdown, with up to 100 cases of each change.
 
-    Unchanged cases are only counted.
+    Unchanged cases are counted and not listed.
     """
     return "\n".join(_markdown(*each) for each in comparisons)
 

@@ -37,14 +37,14 @@ _STYLES: Final = {
 """The CSS classes that colour changes; other changes have no colour."""
 
 _MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})
-"""Facts that a reader compares first; the page folds the others away."""
+"""The facts that are always visible; the page folds the others away."""
 
 _COUNTED: Final = (Change.NEW_FAILURE, Change.FIXED, Change.STILL_FAILS)
 """The changes that the table of operators counts, a column for each."""
 
 
 def render_html(comparisons: Sequence[Compared]) -> str:
-    """Return comparisons, at least one, each with the names of its two runs, as HTML."""
+    """Return comparisons as one HTML page; there must be at least one."""
     closing = [closing_sentence(comparison) for comparison, _ in comparisons]
     values = {
         "comparisons": [

@@ -58,7 +58,7 @@ def render_outliers(found: Sequence[Outlier], names: Sequence[str]) -> Iterator[
 def _result(verdict: Verdict) -> str:
     """Return the first wrong element of a failure or, if none is known, the kind of its reason.
 
-    For a failure without a reason, and for a verdict that does not fail the run, it is the status.
+    For a failure without a reason, and for a verdict that does not fail the run, return the status.
     """
     if not verdict.status.fails_run or verdict.reason is None:
         return str(verdict.status)

@@ -52,14 +52,14 @@ class Cell:
 
     @property
     def judged(self) -> int:
-        """Number of cases whose status says that the backend was right or wrong."""
+        """The number of cases whose status says that the backend was right or wrong."""
         return sum(self.counts.get(status, 0) for status in Status if status.traits.judged)
 
     @property
     def text(self) -> str:
-        """The share of judged cases that passed: `98.5%, 3 fail`, or `100% of 200`.
+        """The share of judged cases that passed, such as `98.5%, 3 fail` or `100% of 200`.
 
-        If no case was judged, it is the commonest status; without cases it is `-`.
+        If no case was judged, the commonest status; without cases, `-`.
         """
         if not self.counts:
             return "-"
@@ -88,7 +88,7 @@ class Scoreboard:
     def totals(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return rows: how the runs ended, their shares of passed cases, and counts by status.
 
-        A selected case without a verdict counts as `not run`. A status that no run has is left out.
+        A selected case without a verdict counts as `not run`.
         """
         sums = [Counter(verdict.status for verdict in run.verdicts) for run in self.runs]
         for run, counts in zip(self.runs, sums, strict=True):
@@ -106,7 +106,7 @@ def scoreboard(runs: Sequence[RunLog], files: Sequence[str]) -> Scoreboard:
     """Return the scoreboard of runs.
 
     Args:
-        files: the names of the logs, which distinguish runs that have the same device and software.
+        files: the names of the logs, which distinguish runs of the same device and software.
     """
     by_run = [verdicts_by_operator(run.verdicts) for run in runs]
     operators = sorted({name for cells in by_run for name in cells})
@@ -124,7 +124,7 @@ def _cell(verdicts: Sequence[Verdict]) -> Cell:
 def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
     """Return a name for each run: what differs of backend, version, adapter and driver.
 
-    The file is added where that is nothing, or the same for several runs.
+    The file is added to a name that is empty, or the same for several runs.
     """
     facts = [
         [
@@ -143,7 +143,7 @@ def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
 
 
 def _short(files: Sequence[str]) -> Sequence[str]:
-    """Return the names of files without folders and `.jsonl`; as they are if two would be equal."""
+    """Return the names of files without folders and `.jsonl`, if they stay different."""
     short = [PurePath(file).name.removesuffix(".jsonl") for file in files]
     return short if all(short) and len(set(short)) == len(files) else files
 
@@ -187,10 +187,7 @@ def render_json(board: Scoreboard) -> str:
 
 
 def render_markdown(board: Scoreboard) -> str:
-    """Return the scoreboard as Markdown, with the totals first.
-
-    Then come the operators, those that fail in any run before the others.
-    """
+    """Return the scoreboard as Markdown: the totals, then operators with failures, then others."""
     rows = [[f"**{label}**", *map(escaped, totals)] for label, totals in board.totals()]
     for operator, cells in _failing_first(board):
         rows.append([escaped(operator), *(escaped(cell.text) for cell in cells)])
@@ -229,7 +226,7 @@ def render_html(board: Scoreboard) -> str:
 
 
 def _total_style(label: str, text: str) -> str:
-    """Return the CSS class of how a run ended, or of a status with cases; otherwise empty."""
+    """Return the CSS class of how a run ended, or of a status with cases; else empty."""
     if label == "run":
         return closing_style(text)
     return next((s.css_class for s in Status if s == label and text != "0"), "")

@@ -19,7 +19,7 @@ from dmlconf.reports.diagnoses.report import FAILURES, render
 __all__ = ["Compilation", "write_case", "write_diagnosis"]
 
 _LISTED: Final = 256
-"""Inputs of at most this many elements are lists in the case file; others are files in a folder."""
+"""The most elements of an input that is a list in the case file; others are files in a folder."""
 
 REPORT: Final = "report.md"
 
@@ -69,7 +69,7 @@ class Compilation:
 
     @classmethod
     def of(cls, backend: str) -> Compilation:
-        """Return what a backend's options ask for, such as those of `directml:half=on`.
+        """Return what the options of a backend ask for, such as `directml:half=on`.
 
         Without options, only `metacommands` is true.
         """
@@ -96,7 +96,7 @@ def _other_forms(
         A description of each written file, by its path in the folder.
     """
     if isinstance(case.expectation, ExpectedRejection):
-        return {}  # The case must be rejected, so there are no outputs to look at.
+        return {}  # A rejected case has no outputs.
     if case.relation is not None:
         return {}  # Two forms of the graph differ, and neither is known to be wrong.
     files: dict[str, str] = {}
@@ -150,7 +150,7 @@ def write_diagnosis(
         folder: the folder, which is created.
         environment: the software and device that the backend ran on.
         shared: what the failures in the case's group share; None if unknown.
-        failures: the identifiers of the failures of that group; several become `failures.txt`.
+        failures: the identifiers of these failures; two or more become `failures.txt`.
 
     Raises:
         OSError: a file cannot be written.

@@ -183,7 +183,7 @@ def _case(heading: str, case: Case) -> Iterator[str]:
 
 
 def _nodes(graph: Graph) -> Iterator[str]:
-    """Yield a table of the nodes and constants, each after those that feed it."""
+    """Yield a table of the nodes and constants in topological order."""
     sources = graph.sources()
     outputs: dict[Slot, list[str]] = {}
     for name, slot in graph.output_sources().items():

@@ -109,13 +109,13 @@ def _run_data(run: RunRow) -> dict[str, Any]:
 def cause_text(transition: Transition) -> str:
     """Return the causes of a changed verdict, such as `rules, driver 537.13 to 551.23`.
 
-    It is `NOTHING` if there are none.
+    `NOTHING` if there are none.
     """
     return ", ".join(transition.causes) or NOTHING
 
 
 def story_data(story: Story) -> dict[str, Any]:
-    """Return the changes of a case's verdict over the runs of a backend on an adapter as JSON."""
+    """Return the changes of a case's verdict, for a backend on an adapter, as JSON values."""
     return {
         "line": {"backend": story.line.backend, "adapter": story.line.adapter or None},
         "runs": story.runs,
@@ -125,7 +125,7 @@ def story_data(story: Story) -> dict[str, Any]:
 
 
 def story_lines(story: Story) -> Iterator[str]:
-    """Yield lines of text: how many runs of `story.line` a case failed in, then each change.
+    """Yield lines of text: in how many runs a case failed, then each change of its verdict.
 
     If the case fails after a change, the failure's message follows on a line of its own.
     """
@@ -162,7 +162,11 @@ def flaky_data(each: Flaky) -> dict[str, Any]:
 
 
 def regression_data(transition: Transition, still: bool) -> dict[str, Any]:
-    """Return a regression as JSON values; `still` is whether the case has failed ever since."""
+    """Return a regression as JSON values.
+
+    Args:
+        still: whether the case has failed ever since.
+    """
     return {**transition_data(transition), "still_fails": still}
 
 
@@ -186,8 +190,8 @@ def driver_data(states: Iterable[OperatorState]) -> list[dict[str, Any]]:
 def driver_rows(states: Sequence[OperatorState], *, every: bool) -> Iterator[tuple[str, ...]]:
     """Yield a heading, and for each operator how many of its cases fail in each environment.
 
-    The row `GEMM`, `2/310`, `-` says that 2 of 310 cases fail in environment `[1]`, and that GEMM
-    has no case in the run of environment `[2]`.
+    The row `GEMM`, `2/310`, `-` says that 2 of 310 cases fail in environment `[1]`, and that none
+    ran in environment `[2]`.
 
     Args:
         every: whether operators without a failing case have a row, too.

@@ -1,4 +1,4 @@
-"""An Atom feed of regressions, for readers who want to hear when a case begins to fail."""
+"""An Atom feed of regressions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dmlconf.reports.pages import render_linked_page
 __all__ = ["MOST_ENTRIES", "regression_feed"]
 
 MOST_ENTRIES: Final = 100
-"""The most regressions in the feed, the latest ones."""
+"""The most regressions in the feed; the latest come first."""
 
 _NAMES: Final = UUID("6f0f7f5e-3f5b-4d0b-9d0e-0d6d6c636f6e")
 """The namespace from which the identifiers of feeds and entries are derived."""
@@ -23,12 +23,12 @@ _NAMES: Final = UUID("6f0f7f5e-3f5b-4d0b-9d0e-0d6d6c636f6e")
 def regression_feed(overview: Overview, address: str) -> str:
     """Return the feed as XML.
 
-    The identifier of a regression follows from the run in which it began and from its case, so that
-    feed readers show it only once, even if several histories have it.
+    The identifier of a regression follows from its case and its first run, and is the same in every
+    history.
 
     Args:
         address: where the pages are, with a slash at the end; empty for addresses relative to the
-            feed's own.
+            feed.
     """
     entries = [_entry(each) for each, _ in overview.regressions[:MOST_ENTRIES]]
     started = overview.runs[-1].started if overview.runs else "1970-01-01T00:00:00+00:00"

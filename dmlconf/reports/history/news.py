@@ -1,4 +1,4 @@
-"""What the latest runs of a line (one backend on one adapter) changed: text, JSON and Markdown."""
+"""What the latest runs of a line (one backend on one adapter) changed, as text, JSON, Markdown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_first(news: LineNews) -> bool:
 def news_text(news: LineNews) -> str:
     """Return how many cases began to fail and how many ceased to, or `nothing new`.
 
-    Changes that `LineNews.flaky` counts are left out. For a line's first run, it is how many cases
+    Changes that `LineNews.flaky` counts are left out. For a line's first run, return how many cases
     failed.
     """
     if is_first(news):
@@ -83,7 +83,11 @@ def news_lines(news: LineNews) -> Iterator[str]:
 
 
 def news_markdown(news: LineNews, handles: Mapping[str, str]) -> str:
-    """Return the changes as Markdown; `handles` has a handle for each case's identifier."""
+    """Return the changes as Markdown.
+
+    Args:
+        handles: the handle of each case, by its identifier.
+    """
     where = environment_text(news.latest[-1].environment)
     lines = [f"### dmlconf: {escaped(news_text(news))}", ""]
     lines += [f"{escaped(run_text(news))} on {escaped(where)}.", ""]

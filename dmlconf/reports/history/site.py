@@ -1,8 +1,7 @@
 """The pages of a history: what is new, operators by driver, cases and subjects.
 
-A `Target` is a subject: backend, version, adapter and driver. A page depends only on an `Overview`
-and the options of `Site`. The same operator, subject or case has the same path in every history:
-paths of operators are made from names, those of subjects and cases from digests.
+A `Target` is a subject: backend, version, adapter and driver. An operator, a subject or a case has
+the same path in every history.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ from dmlconf.verdicts.status import Status
 __all__ = ["MOST_CASE_PAGES", "Site"]
 
 MOST_CASE_PAGES: Final = 5_000
-"""The most cases with a page by default: first those that fail now, then those changed last."""
+"""The most cases with a page by default: first all that fail now, then the last changed."""
 
 _MOST_COLUMNS: Final = 12
-"""The most subjects that are columns of the first page's table."""
+"""The most columns, which are subjects, of the first page's table."""
 _MOST_LINES: Final = 20
-"""The most lines of runs that have news on the first page."""
+"""The most lines of runs whose news are on the first page."""
 _MOST_NEWS: Final = 50
-"""The most cases of a kind on the first page, such as new failures of a line."""
+"""The most cases in each list of the first page."""
 _MOST_LISTED: Final = 500
-"""The most cases, or runs, on the page of a subject, of an operator or of flaky cases."""
+"""The most cases, and the most runs, on the page of a subject, of an operator or of flaky cases."""
 _MOST_REGRESSIONS: Final = 1_000
 """The most regressions that a page lists."""
 _MOST_CHANGES: Final = 200
 """The most changes that a case's page lists for each line of runs."""
 
 _PLAIN: Final = re.compile(r"[A-Z0-9_]{1,80}")
-"""Names of operators that may stand in the path of a page; a handle replaces any other name."""
+"""Names of operators that may be in the path of a page; a handle replaces other names."""
 
 _FAILED: Final = Status.FAILED.css_class
 _PASSED: Final = Status.PASSED.css_class
@@ -57,8 +56,8 @@ class Site:
     """The pages of a history.
 
     Attributes:
-        address: the address of the pages, with a slash at the end, for the feed; empty if unknown.
-        most_cases: how many cases have a page at most; None for all that ever failed.
+        address: the address of the pages for the feed, with a slash at the end; empty if unknown.
+        most_cases: the most cases with a page; None for all cases that ever failed.
     """
 
     overview: Overview
@@ -73,7 +72,7 @@ class Site:
         yield from self._cases
 
     def content(self, path: str) -> str | None:
-        """Return a page or file; None if there is none of this path."""
+        """Return a page or file; None for an unknown path."""
         if path in self._fixed:
             return self._fixed[path]()
         if path in self._targets:
@@ -85,7 +84,7 @@ class Site:
         return None
 
     def missing(self, root: str, heading: str, text: str) -> str:
-        """Return the page for an address without one; `root` is as for `render_linked_page`."""
+        """Return the page for an address that has none; for `root` see `render_linked_page`."""
         return render_linked_page(
             "history/missing.html", heading, {"heading": heading, "text": text}, root
         )
@@ -140,8 +139,6 @@ class Site:
 
     def _environment(self, run: RunRow) -> dict[str, str]:
         return self._target(target_of(run.environment))
-
-    # The pages.
 
     def _index(self) -> str:
         news = self.overview.news
@@ -395,7 +392,7 @@ class Site:
     def _operator_rows(
         self, names: Iterable[str], targets: Iterable[Target]
     ) -> Iterator[dict[str, Any]]:
-        """Yield a row for each pair of a subject and an operator whose cases ran on it."""
+        """Yield a row for each subject and each operator that ran on the subject."""
         for target in targets:
             latest = self.overview.totals.get(self.overview.latest(target).id, {})
             for name in names:
@@ -458,7 +455,7 @@ def _target_text(target: Target) -> str:
 def _short_texts(targets: Sequence[Target]) -> list[str]:
     """Return the parts of each subject's name in which the subjects differ.
 
-    If none differs, or a subject lacks those that differ, it has the whole name.
+    If no part differs, or a subject lacks the parts that differ, return its whole name.
     """
     same = [
         len({part(target) for target in targets}) == 1

@@ -12,7 +12,7 @@ from dmlconf.verdicts.status import Status
 __all__ = ["TimeLine", "time_line"]
 
 MOST_BARS: Final = 60
-"""The most bars. With 120 runs each bar stands for two runs, and shows the worse one."""
+"""The most bars; with 120 runs each bar shows the worse of two runs."""
 
 _HEIGHT: Final = 12
 """The height of a bar in which all cases fail, in units of the picture."""
@@ -29,7 +29,8 @@ class TimeLine:
     Attributes:
         width: the width of the picture in its own units: 2 for each bar, and at least 2.
         spoken: what the picture shows, in words.
-        paths: pairs of a CSS class, `failed` or `passed`, and its bars as a path of SVG.
+        paths: pairs of a CSS class, `failed` or `passed`, and the bars of this class as an SVG
+            path.
     """
 
     width: int
@@ -41,7 +42,7 @@ def time_line(shares: Sequence[float | None]) -> TimeLine:
     """Return the time line of some runs.
 
     Args:
-        shares: for each run, the share of its cases that fail, from 0 to 1; None where no case ran.
+        shares: for each run, the share of cases that fail, from 0 to 1; None if no case ran.
     """
     bars = list(_bars(shares))
     failing = [share for share in shares if share]
@@ -62,7 +63,7 @@ def time_line(shares: Sequence[float | None]) -> TimeLine:
 
 
 def _bars(shares: Sequence[float | None]) -> Iterator[int]:
-    """Yield the height of each bar, by the worst of its runs; 0 if none of them ran a case."""
+    """Yield the height of each bar: that of its worst run, 0 if no run has a case."""
     count = min(len(shares), MOST_BARS)
     for bar in range(count):
         part = shares[bar * len(shares) // count : (bar + 1) * len(shares) // count]

@@ -1,4 +1,4 @@
-"""How reports show a case's outputs: their rules, and the elements that break them."""
+"""How reports show a case's outputs: the rules, and the elements that break a rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS: Final = ("tensor", "at", "expected", "allowed", "actual", "off by")
 """The columns of a table of elements that break their rule."""
 
 _LATER: Final = ("allowed", "off by")
-"""Columns that logs of older versions have no values for."""
+"""The columns for which logs of older versions have no values."""
 
 _DIGITS: Final = {"FLOAT16": 5, "FLOAT64": 17}
 _FLOAT32_DIGITS: Final = 9
@@ -26,7 +26,7 @@ _FLOAT32_DIGITS: Final = 9
 
 
 class Sources:
-    """Remembers the sources of rules that a report has shown, for each output of an operator."""
+    """Remembers which sources of rules a report has shown, for each output of an operator."""
 
     def __init__(self) -> None:
         self._known: set[tuple[str, str, str]] = set()
@@ -39,19 +39,19 @@ class Sources:
         return f" ({source})"
 
 
-def rule_lines(header: Header, verdict: Verdict, sources: Sources | None) -> list[str]:
-    """Return a line for each compared output on its rule and the source of its expected values.
+def rule_lines(header: Header, verdict: Verdict, shown: Sources | None) -> list[str]:
+    """Return a line for each compared output: its rule, and where its expected values come from.
 
     An output whose figures have no margin, as in logs of older versions, has no line.
 
     Args:
-        sources: the sources of rules that were shown already; None to show no sources, and no
-            numbers of open and loose elements.
+        shown: remembers which sources of rules were shown, so that each is shown once; None to
+            show neither sources nor numbers of open and loose elements.
     """
     return [
-        f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures) if sources else ''}"
+        f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures) if shown else ''}"
         f"{_expected_by(header, verdict, figures)}"
-        f"{sources.take(verdict.operator, tensor, figures.source) if sources else ''}"
+        f"{shown.take(verdict.operator, tensor, figures.source) if shown else ''}"
         for tensor, figures in verdict.figures.items()
         if figures.margin is not None
     ]
@@ -74,7 +74,7 @@ def _rule(figures: Figures) -> str:
 
 
 def _used(figures: Figures) -> str:
-    """Return the share of its limit that an output uses; empty if 0, above 100% or not known."""
+    """Return the share of its limit that an output uses; empty if 0, above 100% or unknown."""
     margin = figures.margin or 0.0
     return f", {margin_text(margin)} of the limit used" if 0 < margin <= 1 else ""
 

@@ -20,12 +20,14 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["MOST_ANNOTATIONS", "publish", "render"]
 
 MOST_ANNOTATIONS: Final = 10
-"""The most errors of one step that GitHub shows. Source: Usage limits for annotations, GitHub
-Docs."""
+"""The most errors of one step that GitHub shows.
+
+Source: Usage limits for annotations, GitHub Docs."""
 
 _MOST_SUMMARY_BYTES: Final = 1_000_000
-"""A little less than the largest summary that GitHub takes, 1 MiB. Source: Workflow commands,
-GitHub Docs."""
+"""A little less than the largest summary that GitHub takes, 1 MiB.
+
+Source: Workflow commands, GitHub Docs."""
 
 
 def publish(log: RunLog) -> str:
@@ -56,7 +58,7 @@ def publish(log: RunLog) -> str:
 def render(log: RunLog) -> str:
     """Return the workflow commands: an annotation on the run, and on up to nine failures.
 
-    The failures are of as many different pairs of operator and reason as possible.
+    The failures differ in operator or reason as far as possible.
 
     Source: Workflow commands for GitHub Actions, GitHub Docs.
     """

@@ -23,7 +23,7 @@ _RECORDING: Final = re.compile(r"recording:.*?directml-([\d.]*\d)\.dmlrec\Z", re
 
 
 def heading_lines(header: Header) -> list[tuple[str, str]]:
-    """Return the first three lines of a report as names and values: tested, expected and run."""
+    """Return the first three lines of a report as names and values."""
     env = header.environment
     version, driver = env.get("version"), env.get("driver")
     python, challenge = env.get("python"), header.options.get("challenge")
@@ -45,10 +45,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 
 
 def tested_facts(header: Header) -> list[tuple[str, str]]:
-    """Return facts as names and values: device, driver, backend, date and expected values.
-
-    Facts without a value are left out.
-    """
+    """Return facts about what was tested as names and values, without absent values."""
     env = header.environment
     facts = [
         ("Device", env.get("adapter")),
@@ -74,10 +71,7 @@ def software_text(header: Header) -> str:
 
 
 def run_facts(header: Header) -> list[tuple[str, str]]:
-    """Return facts as names and values: platform, software, shard, challenge, suite and catalogue.
-
-    Facts without a value are left out.
-    """
+    """Return facts about the run as names and values, without absent values."""
     facts = [
         ("Platform", header.environment.get("platform")),
         ("Software", software_text(header)),
@@ -94,10 +88,7 @@ def _shard(shard: Mapping[str, Any]) -> str:
 
 
 def expected_by(header: Header) -> str:
-    """Return where expected values come from, such as `the cases, else numpy`.
-
-    If they come from the cases alone, it says why.
-    """
+    """Return where expected values come from, such as `the cases, else numpy`."""
     if header.against == header.backend:
         return "the cases alone: a backend is never compared with itself"
     suites = str(header.options.get("against", "auto")) == "auto"
@@ -108,8 +99,7 @@ def expected_by(header: Header) -> str:
 def recording_of(header: Header) -> str | None:
     """Return the version of DirectML that expected values were recorded on.
 
-    It is read from the first source such as `recording:directml-1.15.4.dmlrec`; None if there is
-    none.
+    The version is part of a source such as `recording:directml-1.15.4.dmlrec`; None without one.
     """
     for name in header.against.split(", else "):
         recording = _RECORDING.match(name)

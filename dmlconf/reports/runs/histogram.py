@@ -26,7 +26,7 @@ _NAN: Final = "NaN"
 class Histograms:
     """A histogram for each operator of which an output has other floating-point bits than expected.
 
-    Each counts all compared elements of such outputs, also those with the expected bits.
+    A histogram counts all elements of these outputs, also those with the expected bits.
     """
 
     log: RunLog
@@ -55,8 +55,8 @@ class Histograms:
 def columns(histograms: Sequence[Mapping[str, int]]) -> list[str]:
     """Return the headings of columns: each is the least distance in ULP that its column counts.
 
-    If the largest distance is 5, they are 0, 1, 2 and 4. `1k+` stands for 1,024 and more. The last
-    one is `NaN` if a histogram has that.
+    If the largest distance is 5, the headings are 0, 1, 2 and 4. `1k+` stands for 1,024 and more.
+    The last heading is `NaN` if a histogram has it.
     """
     largest = max((int(step) for one in histograms for step in one if step != _NAN), default=0)
     headings = [step for step in _FIRST_STEPS if int(step) <= largest]
@@ -68,7 +68,7 @@ def columns(histograms: Sequence[Mapping[str, int]]) -> list[str]:
 
 
 def bars(histogram: Mapping[str, int], headings: Sequence[str], marks: str) -> Iterator[str]:
-    """Yield a mark for each heading, never lower for more elements; a space for none.
+    """Yield a mark for each heading, a space if it has no elements.
 
     Heights are logarithmic, so that a few elements are seen beside millions.
 

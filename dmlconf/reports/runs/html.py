@@ -37,10 +37,10 @@ _TOGETHER: Final = 256
 """How many cases are turned into JSON and compressed at a time."""
 
 _BAR: Final = 120
-"""Width of a status bar in units of its picture, which is stretched to the width of its column."""
+"""The width of a status bar, in units of the picture."""
 
 _NARROWEST: Final = 4
-"""Least width of a status in the bar, in the same units, so that even one failing case is seen."""
+"""The least width of a status in the bar, in these units, so that one failing case is seen."""
 
 
 def render(log: RunLog) -> str:
@@ -49,7 +49,7 @@ def render(log: RunLog) -> str:
 
 
 def render_parts(log: RunLog) -> Iterator[str]:
-    """Return the text of `render` in parts, so that a report of any length takes little memory."""
+    """Yield the text of `render` in parts, so that a report of any length takes little memory."""
     counts = summary.status_counts(log)
     rows, total = summary.operator_totals(log)
     statuses = summary.shown_statuses(total)
@@ -152,7 +152,7 @@ def _row(
 
 
 def _bar(counts: Mapping[Status, int]) -> list[dict[str, str]]:
-    """Return the parts of a status bar, those that fail the run first."""
+    """Return the parts of a status bar; statuses that fail the run come first."""
     present = sorted(
         (item for item in counts.items() if item[1]),
         key=lambda item: (not item[0].fails_run, item[0] is not Status.PASSED),
@@ -227,7 +227,7 @@ _DATA_TYPE: Final = re.compile(r"U?INT\d+|FLOAT\d+")
 
 
 def _types(verdict: Verdict) -> set[str]:
-    """Return the data types of a case's tensors and attributes, with which their facts begin."""
+    """Return the data types with which facts of the case begin."""
     names: set[str] = set()
     for value in verdict.facts.values():
         for text in value if isinstance(value, list) else (value,):
@@ -249,8 +249,8 @@ def _case(
     `i` is the identifier, `m` milliseconds, `a` the location, `e` the provenance, `u` the
     circumstance that failed. Indices into the lists of `_data` are the status `s`, the operator
     `o`, the tags `t`, the data types `d` and the feature level `l`. Without a value, `e`, `u`, `d`
-    and `l` are left out. Cases with a reason have it as `r`, and the elements that differ as `x`.
-    Cases that did not pass have the outputs' figures `g` and the facts `f`.
+    and `l` are left out. Only cases with a reason have the reason `r` and the differing elements
+    `x`. Only cases that did not pass have the outputs' figures `g` and the facts `f`.
     """
     case: dict[str, Any] = {
         "i": printable(verdict.case),

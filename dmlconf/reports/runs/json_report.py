@@ -80,10 +80,7 @@ def _shared_data(line: SharedLine) -> dict[str, Any]:
 
 
 def render(log: RunLog) -> str:
-    """Return the report as JSON; infinities and NaN are text, since JSON lacks them.
-
-    The text is ASCII, because a path may have characters that UTF-8 cannot encode.
-    """
+    """Return the report as JSON in ASCII; infinities and NaN are text, since JSON lacks them."""
     return "".join(render_parts(log))
 
 

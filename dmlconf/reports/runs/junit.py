@@ -1,7 +1,6 @@
 """The report on a run as JUnit XML, as CI servers read it.
 
-To keep the file small, only failures have rules and facts. In a large run, cases of one matrix that
-do not fail share an element if they have the same result.
+To keep the file small, only failures have rules and facts.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _UNREACHED: Final = str(Status.NOT_RUN.traits.junit_of_run)
 """The element for the cases that a run never reached."""
 
 MOST_SINGLE_CASES: Final = 10_000
-"""In larger runs, an element may stand for several cases of one matrix that do not fail."""
+"""In larger runs, a `testcase` may stand for several cases of a matrix that do not fail."""
 
 
 def render(log: RunLog) -> str:
@@ -48,9 +47,9 @@ def render(log: RunLog) -> str:
 
     In a run of more than `MOST_SINGLE_CASES`, one `testcase` may stand for several cases.
 
-    The `time` of a suite is the sum of the times of its cases. That of the root is the duration in
-    the log's footer or, without a footer, the sum of all cases. If the log ends early or selected
-    cases have no verdict, one more case is an error.
+    The `time` of a suite is the sum of the times of its cases. The `time` of the root is the
+    duration in the log's footer or, without a footer, the sum for all cases. If the log ends early
+    or selected cases have no verdict, one more `testcase` is an error.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     together = len(log.verdicts) > MOST_SINGLE_CASES
@@ -71,7 +70,7 @@ def render(log: RunLog) -> str:
     if log.footer is not None:
         root.set("time", f"{log.footer.seconds:.3f}")
     ElementTree.indent(root, space="")
-    # In texts and attributes `>` is escaped, so ` />` occurs only as the end of a tag.
+    # `>` is escaped in texts and attributes, so ` />` is always the end of a tag.
     text = ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
@@ -80,8 +79,7 @@ class _Entry:
     """The content of a `testcase`: a case, or several cases of one matrix with the same result.
 
     Attributes:
-        first: the verdict on the first of the cases; of the others, only number and seconds are
-            kept.
+        first: the verdict on the first of the cases.
     """
 
     def __init__(self, first: Verdict) -> None:
@@ -131,8 +129,7 @@ def _several(verdicts: Iterable[Verdict]) -> list[_Entry]:
 def _clean(text: str) -> str:
     """Return text without the characters that XML forbids.
 
-    Other unprintable characters but tabs and line ends are escaped: U+202E would reverse the rest
-    of a line.
+    Other unprintable characters, except tabs and line ends, are escaped.
     """
     allowed = _FORBIDDEN.sub("", text)
     if allowed.isprintable():
@@ -143,7 +140,11 @@ def _clean(text: str) -> str:
 def _count(
     element: ElementTree.Element, entries: Sequence[_Entry], more: str | None = None
 ) -> None:
-    """Set the numbers of tests and their time; `more` is the element of one further test."""
+    """Set the numbers of tests and their time.
+
+    Args:
+        more: the kind of one further test, such as `error`.
+    """
     kinds = [entry.element for entry in entries] + ([more] if more is not None else [])
     element.set("tests", str(len(kinds)))
     element.set("failures", str(kinds.count("failure")))
@@ -225,7 +226,7 @@ def _message(verdict: Verdict) -> str:
 
 
 def _unreached(log: RunLog) -> ElementTree.Element | None:
-    """Return a suite for cases without a verdict; None if there are none and there is a footer."""
+    """Return a suite for cases without a verdict; None if the log has a footer and all verdicts."""
     missing = log.header.selected - len(log.verdicts)
     if log.footer is not None and missing <= 0:
         return None

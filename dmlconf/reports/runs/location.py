@@ -13,8 +13,8 @@ def file_and_line(location: str) -> tuple[str, int | None]:
     """Return the file of a location, with slashes, and the line.
 
     A location without a line is returned as it is, with None as the line. A path below the working
-    directory becomes relative to it. Otherwise, a path below the folder that holds the bundled
-    suite's `cases` becomes relative to that folder.
+    directory, or else below the folder that holds the bundled suite's `cases`, becomes relative to
+    it.
     """
     file, colon, line = location.rpartition(":")
     if not colon or not line.isdecimal():

@@ -23,7 +23,7 @@ __all__ = ["render"]
 MOST_FAILURES: Final = 50
 """The most failures that the report shows in full."""
 MOST_GROUPS: Final = 10
-"""The most groups of failures that the report shows, each of three failures or more."""
+"""The most groups of failures that the report shows."""
 
 
 def render(log: RunLog) -> str:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["render_svg", "render_text"]
 
 WIDTH: Final = 100
-"""Columns of the text."""
+"""The columns of the text."""
 
 PICTURE_WIDTH: Final = 80
-"""Columns of the picture: in a page 700 pixels wide, the font size is 14 pixels."""
+"""The columns of the picture."""
 
 _INDENT: Final = "    "
-"""Begins each further part of a line that is too long for the picture."""
+"""Begins each part but the first of a line that is too long for the picture."""
 
 _SVG: Final = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -49,13 +49,13 @@ _SVG: Final = """\
 </g>
 </svg>
 """
-"""Rich's own frame without its font, which a browser would load from another host."""
+"""The frame of Rich without the font, which a browser would load from another host."""
 
 
 def render_text(log: RunLog) -> str:
     """Return the terminal report in full (`-v`) as text for 100 columns, without colour.
 
-    Lines that are to be copied, such as commands, may be longer.
+    Lines to be copied, such as commands, may be longer.
     """
     stream = io.StringIO()
     console = _console(WIDTH, file=stream, color_system=None)
@@ -64,10 +64,7 @@ def render_text(log: RunLog) -> str:
 
 
 def render_svg(log: RunLog) -> str:
-    """Return the terminal report as an SVG picture, which is the same on any terminal.
-
-    The picture loads nothing, and folds lines longer than 80 columns, as it cannot scroll.
-    """
+    """Return the terminal report as an SVG picture, which folds lines longer than 80 columns."""
     from rich.segment import Segment, SegmentLines
 
     console = _console(
@@ -111,7 +108,7 @@ def _folded(line: list[Segment]) -> Iterator[list[Segment]]:
 
 
 def _console(width: int, **options: Any) -> Console:
-    """Return a console that does not depend on the terminal and environment it runs in."""
+    """Return a console that depends neither on the terminal nor on the environment."""
     from rich.console import Console
 
     return Console(
