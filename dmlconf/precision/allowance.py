@@ -51,11 +51,11 @@ class SumErrors:
         overflows: for each element, whether an intermediate may overflow, so that infinities and
             NaN are also right. Elements whose `sums` exceed FLOAT32 need not be marked. None marks
             no element.
-        others: other outputs, in the output's data type, that are as right as the reference's.
+        others: other outputs, in the output's data type, with elements as right as the reference's.
         terms_vary: whether each sum is known to have many terms whose roundings are independent.
         sums_shared: whether many elements contain the same sum or factor, and so the same error.
-        spans: FLOAT64 intervals of numbers that are as right, before they are stored, as the
-            reference's. NaN ends permit nothing.
+        spans: FLOAT64 intervals. Before the output is stored, all numbers in them are as right as
+            the reference's. NaN ends permit nothing.
         growth: the factor by which later steps multiply a sum, which `sums` includes: 300 for
             300 * sum(x). None for 1.
         terms_repeat: whether a sum may have many equal terms, whose errors may have one sign.

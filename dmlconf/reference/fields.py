@@ -1,7 +1,7 @@
 """A decorator for functions that take all fields of an operator as one dataclass.
 
-For example, `GemmDesc` names the nine fields of GEMM once, for its reference function and its error
-scale. With `of_fields`, callers still pass the fields one by one.
+For example, `GemmDesc` names the nine fields of GEMM once for two functions, to which callers still
+pass the fields one by one.
 """
 
 from __future__ import annotations

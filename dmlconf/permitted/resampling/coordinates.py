@@ -47,9 +47,9 @@ def uncertain(at: Coordinates) -> UncertainCoordinates:
 
     The error is 0 if the scale is a power of two and FLOAT32 holds all intermediates exactly.
 
-    Coordinates are limited to 2^60 in size, and errors to 2^61. If a limited coordinate had an
-    error of less than its half, the error is limited to 2^59. With an infinite or NaN offset, the
-    error is 2^61, so every element may be read.
+    Coordinates are limited to 2^60 in size, and errors to 2^61. The error of a limited coordinate
+    is limited to 2^59 if it was less than half of the coordinate. With an infinite or NaN offset,
+    the error is 2^61, so every element may be read.
     """
     scale, shift, offset = at.scale, at.output_offset, at.input_offset
     indices = np.arange(len(at.values), dtype=np.float64)

@@ -20,9 +20,9 @@ def resample3_candidates(desc: Resample3Desc) -> Sequence[Interval]:
     """Return the candidates: results of coordinates with the rounding errors of FLOAT32.
 
     NEAREST_NEIGHBOR returns one of the elements to which the rounded coordinate may lead. LINEAR
-    returns a number on a line through two elements. After several antialiased steps, it returns any
-    number between the lines. With infinite, NaN or enormous elements or offsets, it may return any
-    value.
+    returns a number on the line through the two elements around the coordinate. An InputPixelOffset
+    below 0 or above 1 permits further lines, and several antialiased steps permit all numbers
+    between the lines. With infinite, NaN or enormous elements or offsets, any value is right.
     """
     if desc.InterpolationMode == "LINEAR":
         steps = [[uncertain(at) for at in of_axis] for of_axis in steps_of_axes(desc)]

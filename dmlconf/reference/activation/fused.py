@@ -1,7 +1,4 @@
-"""Activations inside other operators: fused, such as RELU in GEMM, or in layers such as LSTM.
-
-A fused SOFTMAX is in `softmax`.
-"""
+"""Activations inside other operators: fused, such as RELU in GEMM, or in layers such as LSTM."""
 
 from __future__ import annotations
 

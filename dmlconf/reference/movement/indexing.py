@@ -217,8 +217,8 @@ def one_hot(
 
     Return the second value where the position along the axis is the index, else the first value.
 
-    A negative index counts from the end. An index out of range selects nothing: along an axis of 2
-    elements, 4294967297 does not select element 1, although its low 32 bits are 1.
+    A negative index counts from the end. An index out of range selects nothing, even if its low 32
+    bits are in range.
 
     Source: the page of DML_ONE_HOT_OPERATOR_DESC: an index that exceeds the number of elements
     along the axis "is ignored".

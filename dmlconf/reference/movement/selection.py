@@ -85,7 +85,7 @@ def first_elements(desc: TopK1Desc) -> tuple[Array, Array]:
 
 
 def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
-    """Return the indices of the `count` first elements in order; of equal elements, lower first."""
+    """Return the indices of the `count` first elements in order; of equal ones the lowest first."""
     size = tensor.shape[axis]
     if tensor.itemsize <= _HALF_OF_KEY:
         shape = [-1 if dimension == axis else 1 for dimension in range(tensor.ndim)]

@@ -200,7 +200,7 @@ class Reading:
         return self.edges and self.values.shape[axis] == 1
 
     def within(self, at: Array, axis: int) -> Array:
-        """Return which coordinates along axis 1 (rows) or 2 (columns) are inside; NaN is."""
+        """Return which coordinates along axis 1 (rows) or 2 (columns) are inside or NaN."""
         size = self.values.shape[axis]
         inside: Array = ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
         return inside
@@ -307,10 +307,7 @@ def output_sizes(reading: Reading, y: Samples, x: Samples) -> tuple[int, int, in
 
 
 def channels_last(tensor: Array, dtype: np.dtype[Any] = _DOUBLE) -> Array:
-    """Return a tensor {batches, channels, ...} as {batches, ..., channels}, of the type `dtype`.
-
-    Channels, which are read together, are side by side in memory.
-    """
+    """Return a tensor {batches, channels, ...} as {batches, ..., channels}, of the type `dtype`."""
     return np.moveaxis(tensor, 1, -1).astype(dtype, order="C")
 
 
