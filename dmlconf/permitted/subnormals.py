@@ -41,7 +41,6 @@ def without_subnormals(case: Case) -> Case:
 
 
 def _without_in_array(array: Array) -> Array:
-    """Return the array with zeros for subnormal FLOAT32 numbers, or the array itself."""
     if array.dtype != np.float32:
         return array
     small = (np.abs(array) < LEAST_NORMAL_FLOAT32) & (array != 0)
@@ -74,7 +73,6 @@ def _without_in_desc(entry: Entry, desc: Desc) -> Desc:
 
 
 def _without_in_value(value: Any) -> Any:
-    """Return an attribute's value with zeros for subnormal numbers, or the value itself."""
     if isinstance(value, float):
         small = 0 < abs(value) < LEAST_NORMAL_FLOAT32
         return math.copysign(0.0, value) if small else value

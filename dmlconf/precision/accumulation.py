@@ -106,7 +106,7 @@ class Accumulation:
         return bool((finite & (self.errors.sums > LARGEST_FLOAT32)).any())
 
     def part(self, block: slice) -> Accumulation:
-        """Return the limits of the elements of a block."""
+        """Return the limits for a block of elements."""
         if block.start == 0 and block.stop >= self.errors.sums.size:
             return self
         return replace(self, errors=self.errors.at(block))
@@ -307,7 +307,6 @@ class Accumulation:
         return 0.0 if sizes is None else FLOAT16_EPSILON * sizes
 
     def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
-        """Return by how many roundings of the error scale an element may be off."""
         terms = self.rule.products
         most = 2.0 * terms
         likely = roundings(terms)

@@ -275,7 +275,7 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
 
 
 class _Totals:
-    """The totals over the blocks of an output that have been compared so far."""
+    """The totals over the blocks that have been compared so far."""
 
     def __init__(self) -> None:
         self._elements = 0

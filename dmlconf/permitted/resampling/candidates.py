@@ -143,7 +143,6 @@ def _open_elements(
 def _unchanged(
     sizes: Sequence[int], steps: Sequence[Sequence[UncertainCoordinates]], shifts: Sequence[float]
 ) -> list[bool]:
-    """Return along which axes output element i is input element i."""
     return [
         not shift and all(at.is_whole(size) and not at.errors.any() for at in of_axis)
         for size, of_axis, shift in zip(sizes, steps, shifts, strict=True)

@@ -88,7 +88,6 @@ def interpolated_estimate(of: Estimate, axis: int, at: UncertainCoordinates) -> 
 def _exactness(
     of: Estimate, axis: int, at: UncertainCoordinates, first: Array, second: Array, weight: Array
 ) -> tuple[Array, Array]:
-    """Return the quanta and spans of interpolated elements."""
     single_element = along(weight == 0, axis, of.values.ndim)
     share = along(np.where(at.errors > 0, 0.0, quanta(weight)), axis, of.values.ndim)
     (quantum, span), (other, larger) = (

@@ -218,7 +218,6 @@ def _joined(members: Sequence[_Members]) -> _Members:
 
 
 def _crowded(low: Array, high: Array) -> bool:
-    """Return whether several gradients are near one boundary, or one gradient is near several."""
     near = low != high
     most = max(np.bincount(side[near], minlength=1).max() for side in (low, high))
     return bool(most > 1 or (high - low).max() > 1)

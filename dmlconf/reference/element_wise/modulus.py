@@ -93,7 +93,7 @@ def _float_remainder(
 
 
 def _integer_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:
-    """Return remainders of integers; the remainder of a division by zero has all bits set."""
+    """Return remainders of integers; a division by zero sets all bits."""
     with np.errstate(all="ignore"):
         remainder: Array = operation(dividend, divisor)
     remainder[divisor == 0] = -1 if dividend.dtype.kind == "i" else np.iinfo(dividend.dtype).max

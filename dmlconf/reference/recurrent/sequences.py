@@ -207,7 +207,6 @@ def in_data_types(
 
 
 def _have_step(step: int, lengths: Array) -> Array:
-    """Return which sequences have the step with this index; sizes {batch, 1}."""
     return (step < lengths)[:, np.newaxis]
 
 

@@ -141,7 +141,6 @@ def _first_or_last(rows: Array, find: Callable[..., Array], worst: float, direct
 
 
 def _index(rows: Array, find: Callable[..., Array], direction: str) -> Array:
-    """Return the index that `find` finds, searching from the end if DECREASING."""
     if direction == "INCREASING":
         return find(rows, -1)
     from_end: Array = rows.shape[-1] - 1 - find(rows[..., ::-1], -1)

@@ -226,7 +226,6 @@ def render_html(board: Scoreboard) -> str:
 
 
 def _total_style(label: str, text: str) -> str:
-    """Return the CSS class of how a run ended, or of a status with cases; else empty."""
     if label == "run":
         return closing_style(text)
     return next((s.css_class for s in Status if s == label and text != "0"), "")

@@ -40,7 +40,6 @@ _MOST_NEWS: Final = 50
 _MOST_LISTED: Final = 500
 """The most cases, and the most runs, on the page of a subject, of an operator or of flaky cases."""
 _MOST_REGRESSIONS: Final = 1_000
-"""The most regressions that a page lists."""
 _MOST_CHANGES: Final = 200
 """The most changes that a case's page lists for each line of runs."""
 
@@ -110,7 +109,6 @@ class Site:
 
     @cached_property
     def _cases(self) -> Mapping[str, str]:
-        """The cases that have a page, by path."""
         indices = {each.id: index for index, each in enumerate(self.overview.runs)}
         names = sorted(
             self.overview.stories,

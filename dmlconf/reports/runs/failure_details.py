@@ -95,7 +95,6 @@ def _expected_by(header: Header, verdict: Verdict, figures: Figures) -> str:
 
 
 def _room(figures: Figures) -> str:
-    """Return how many elements of an output are open and loose; empty if none are."""
     counts = {"open": figures.open, "loose": figures.loose}
     parts = [f"{count:,} {kind}" for kind, count in counts.items() if count]
     return f"; {', '.join(parts)} of {figures.elements:,} elements" if parts else ""

@@ -101,7 +101,7 @@ def _failing_first(totals: OperatorTotals) -> tuple[int, str]:
 
 
 def _headings(statuses: Sequence[Status], total: OperatorTotals) -> list[dict[str, str]]:
-    """Return the headings of columns of numbers; narrow windows hide `minor` and `least` ones."""
+    """Return the headings of columns; narrow windows hide `minor` and `least` ones."""
     return [
         {"name": "Cases", "style": "minor"},
         *({"name": str(s).capitalize(), "style": _column_style(s, total)} for s in statuses),
@@ -179,7 +179,7 @@ def _failure(log: RunLog, verdict: Verdict) -> dict[str, str]:
 def _data(
     log: RunLog, counts: Mapping[Status, int], groups: Sequence[Sequence[Verdict]]
 ) -> Iterator[str]:
-    """Yield the data of the page's script, which filters and shows the cases, as JSON."""
+    """Yield the data of the page's script as JSON."""
     of_groups = {verdict.case for group in groups for verdict in group}
     statuses = list(Status)
     at: dict[str, int] = {}

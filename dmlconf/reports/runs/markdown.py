@@ -21,9 +21,7 @@ from dmlconf.run_log.log import Header, RunLog
 __all__ = ["render"]
 
 MOST_FAILURES: Final = 50
-"""The most failures that the report shows in full."""
 MOST_GROUPS: Final = 10
-"""The most groups of failures that the report shows."""
 
 
 def render(log: RunLog) -> str:

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["render_svg", "render_text"]
 
 WIDTH: Final = 100
-"""The columns of the text."""
 
 PICTURE_WIDTH: Final = 80
-"""The columns of the picture."""
 
 _INDENT: Final = "    "
 """Begins each part but the first of a line that is too long for the picture."""
