@@ -133,7 +133,8 @@ def batch_normalization_training_grad_error_scale(
         largest = np.fmax(largest, greatest_product(gradient, desc.ScaleTensor, 1 / deviation))
         factor = sizes_of(desc.ScaleTensor) / deviation
         error_scale = replace(terms.holding(held), sums=gradient).scaled(factor)
-        error_scale = error_scale.growing(factor, (difference - sums * change) * factor)
+        growth = factor * np.fmax(1.0, np.abs(change))
+        error_scale = error_scale.growing(growth, (difference - sums * change) * factor)
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         error_scale = error_scale.overflowing_where(overflows(largest))
         # A kernel may take the sums as it stores them in the other outputs.

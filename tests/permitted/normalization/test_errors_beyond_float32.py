@@ -3,8 +3,8 @@
 The tested code is in `dmlconf/precision/accumulation.py`, and in `ErrorScale.growing` of
 `dmlconf/permitted/numbers/error_scale.py`, with the factors of
 `dmlconf/permitted/normalization/local_response.py`,
-`dmlconf/permitted/normalization/mean_variance.py`, `dmlconf/permitted/normalization/batch.py` and
-`dmlconf/permitted/products/gemm.py`.
+`dmlconf/permitted/normalization/mean_variance.py`, `dmlconf/permitted/normalization/batch.py`,
+`dmlconf/permitted/normalization/batch_gradients.py` and `dmlconf/permitted/products/gemm.py`.
 """
 
 from __future__ import annotations
@@ -93,3 +93,19 @@ def test_alpha_multiplies_the_errors_of_a_matrix_product(tmp_path: Path) -> None
     assert right == pytest.approx(1.5e38, rel=1e-4)
     assert accepts(case, "OutputTensor", right * (1 + 6e-5))
     assert not accepts(case, "OutputTensor", right * (1 + 1e-3))
+
+
+def test_a_far_mean_multiplies_the_errors_of_a_gradient(tmp_path: Path) -> None:
+    """DirectML 1.12.1 gives the first gradients; the sum for the scale nearly cancels."""
+    desc = """
+  InputTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [0.9381371, 0.8798387]},
+  InputGradientTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [0.7348042, -0.73447025]},
+  MeanTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [-9.108287e+20]},
+  VarianceTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [0.44668686]},
+  ScaleTensor: {Sizes: [1, 1], DataType: FLOAT32, values: [4.5]},
+  OutputGradientTensor: {Sizes: [1, 2], DataType: FLOAT32},
+  OutputScaleGradientTensor: {Sizes: [1, 1], DataType: FLOAT32},
+  OutputBiasGradientTensor: {Sizes: [1, 1], DataType: FLOAT32}, Epsilon: 1.5"""
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc)
+    assert accepts(case, "OutputGradientTensor", [-2.2947723077908497e38] * 2)
+    assert not accepts(case, "OutputGradientTensor", [-2.28e38] * 2)
