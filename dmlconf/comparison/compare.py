@@ -74,10 +74,7 @@ class Changed:
 
     @property
     def detail(self) -> str:
-        """What changed, such as `30% of the limit, now 80%` or `not run, now passed`.
-
-        If one run lacks the case: its status in the other run. If the case still fails: the reason.
-        """
+        """What changed, such as `30% of the limit, now 80%` or `not run, now passed`."""
         base, new = self.base, self.new
         if base is None or new is None:
             verdict = base or new
@@ -100,8 +97,8 @@ class Difference:
 
     Attributes:
         name: the name of the fact, such as `driver`.
-        base: the value in the base run as text, empty if it has none. The digests of the suite and
-            the catalogue are cut to 12 characters.
+        base: the value in the base run as text, empty if it has none. Digests of the suite and the
+            catalogue are cut to 12 characters.
         new: the value in the new run, likewise.
     """
 
@@ -204,7 +201,7 @@ def _margin(verdict: Verdict) -> float:
 
 
 def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
-    """Return the outputs of which both runs have a digest, and not the same one."""
+    """Return the outputs for which both runs have a digest, if the two digests differ."""
     return [
         name
         for name, digest in new.execution.output_digests.items()

@@ -11,7 +11,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["FEWEST_RUNS", "Outlier", "outliers"]
 
 FEWEST_RUNS = 3
-"""The fewest runs among which one can stand alone: if there are only two, either may be wrong."""
+"""The fewest runs among which one can stand alone: of two that differ, either may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Outlier:
 
     @property
     def fails(self) -> bool:
-        """Whether the run that stands alone fails the case; otherwise it alone passes it."""
+        """Whether the run that stands alone fails the case; if not, it alone passes the case."""
         return self.verdicts[self.run].status.fails_run
 
 

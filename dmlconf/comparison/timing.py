@@ -1,23 +1,22 @@
 """Find operators that take longer on the device than in an earlier run, and time them again.
 
-The time of a case is that of its fastest dispatch by the device's own clock, since a disturbance
-can only make a dispatch slower. The ratio of a case is its new time divided by its time in the base
-run. An operator has two measures: the median of its cases' ratios, and the ratio of the sums of
-their times, in which long cases weigh more. Medians of ratios are computed from their logarithms.
+A case's time is that of its fastest dispatch by the device's own clock. A case's ratio is its new
+time divided by its time in the base run. An operator has two measures: the median of its cases'
+ratios, and the ratio of the sums of their times. Measures are computed as logarithms.
 
 An operator is slower if a measure exceeds max(1, M) by more than noise, where M is the median of
 that measure over all judged operators. A slowdown of all operators is reported separately.
 
-The standard error of a measure has two parts:
+Noise is `DEVIATIONS` standard errors of the measure. The standard error has two parts, estimated by
+medians of absolute deviations, on which a few slower operators have little effect:
 
 - The ratios of one operator's cases differ. This part falls with the number of cases.
 - The measures of operators differ. This part does not fall, since all cases of an operator may run
   while the machine is busy.
 
-Both parts are estimated by medians of absolute deviations, on which a few slower operators have
-little effect. On a busy machine, all cases of an operator may also take several times as long. In
-the base run this makes operators seem quicker as often as it makes them seem slower in the new run.
-So an operator must also be slower by more than the quickest operators are quicker (`_QUICK_SHARE`).
+A machine that is busy during the base run makes operators seem quicker. This happens as often as it
+makes them seem slower in the new run. So an operator must also be slower by more than the quickest
+operators are quicker (`_QUICK_SHARE`).
 
 1.4826 makes the median absolute deviation an estimate of a normal distribution's standard
 deviation; the standard error of a median is 1.2533 times that of a mean. `_QUICK_SHARE`,
@@ -47,7 +46,7 @@ LEAST_NOISE: Final = 0.05
 ratio above e^(4 * 0.05) = 1.22."""
 
 TIMED_AGAIN: Final = 2
-"""How often at most the operators that seem slower are timed again."""
+"""The most times that operators which seem slower are timed again."""
 
 MOST_LINES: Final = 20
 """The most slowdowns that `timing_lines` lists."""
@@ -83,11 +82,11 @@ class Slowdown:
         ratio: how many times as long it takes, by the measure that exceeds noise by more. For all
             operators: the median of their median ratios.
         least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
-            explain. For all operators: that noise explains.
+            explain. For `ALL_OPERATORS`, only noise counts.
         base_seconds: the seconds of these cases in the base run.
         seconds: the seconds of these cases in the new run.
-        slowest: the case with the greatest ratio of new to base time.
-        slowest_ratio: that ratio.
+        slowest: the case with the greatest ratio.
+        slowest_ratio: the ratio of that case.
     """
 
     operator: str
@@ -113,9 +112,8 @@ class Timing:
     Attributes:
         cases: how many cases both runs timed, with a time above 0.
         ratio: the median of the judged operators' median ratios; 1 if none can be judged.
-        slower: first all operators together, if at least `LEAST_OPERATORS` are judged and noise
-            does not explain their slowdown; then each operator that is slower than that and noise
-            explain, by falling ratio.
+        slower: first `ALL_OPERATORS`, if at least `LEAST_OPERATORS` are judged and noise does not
+            explain their slowdown; then each slower operator, by falling ratio.
     """
 
     cases: int
@@ -228,7 +226,7 @@ def timing(base: RunLog, new: RunLog) -> Timing:
 def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ...]:
     """Return the slowdown of all operators, if enough are judged and it exceeds the noise.
 
-    A busy machine slows all operators, so the noise is that of one operator with very many cases.
+    A busy machine slows all operators. So the noise is that of one operator with very many cases.
     """
     least = medians.middle - medians.noise
     if len(operators) < LEAST_OPERATORS or least <= 0:
@@ -245,8 +243,7 @@ def retimed(
 ) -> RunLog:
     """Time again the operators that seem slower, and return the new run with the times added.
 
-    An operator that was disturbed only once then no longer seems slower. Timing ends when no
-    operator seems slower, or after `TIMED_AGAIN` times.
+    Timing ends when no operator seems slower, or after `TIMED_AGAIN` times.
 
     Args:
         time_again: runs the cases with these identifiers, and returns their verdicts. Only the

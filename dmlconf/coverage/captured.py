@@ -20,7 +20,7 @@ from dmlconf.coverage.graphs import GraphCoverage
 __all__ = ["CapturedCoverage", "CapturedUses", "Use"]
 
 _CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATOR)
-"""The kinds of attributes whose values are features; numbers would be too many."""
+"""The kinds of attributes whose values are features; numbers have too many values."""
 
 Feature = tuple[str, str]
 """A kind and a name, such as `("data type", "GEMM ATensor FLOAT16")`. The other kinds are

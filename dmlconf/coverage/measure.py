@@ -105,8 +105,8 @@ def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
 def documented_parts(operator: Operator) -> Iterator[Part]:
     """Yield the documented parts of an operator, also those that no case can cover.
 
-    A value of an enum is left out if an enforced constraint on its attribute alone excludes it. So
-    are attributes whose values are data types.
+    Left out are values of enums that an enforced constraint on their attribute alone excludes, and
+    attributes whose values are data types.
     """
     for table in operator.support:
         for tensor, support in table.tensors.items():

@@ -16,7 +16,7 @@ __all__ = ["NetworkCoverage", "network_coverage"]
 _NOTE: Final = re.compile(r"(?P<network>[^,]+), (?P<layer>.+?) \([^()]*\)(: integers.*)?\.?$")
 """The note of a model case: the network, the layer, and in parentheses the source of the sizes.
 
-A remark that begins with `: integers` may follow.
+Text that begins with `: integers` may follow.
 """
 
 

@@ -97,7 +97,7 @@ class Question:
         return [DataType(name) for name in self.data_types if name in supported]
 
     def asked_by(self, case: Case) -> Iterator[str]:
-        """Yield the parts that a valid case asks, and perhaps others that `parts` lacks."""
+        """Yield the parts that a valid case asks, which may include some that `parts` lacks."""
         operator = case.entry
         if self.operators is not None and case.operator_name not in self.operators:
             return

@@ -21,12 +21,12 @@ __all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_numbe
 MOST_CONSTANTS: Final = 16
 """The most values of a fact for which there are atoms, such as SUM in `Function == SUM`."""
 MOST_BOUNDS: Final = 16
-"""The most bounds of a number, such as 2 in `Axis > 2`, besides those at the ends of groups."""
+"""The most bounds of a number, such as 2 in `Axis > 2`, besides the ends of groups of cases."""
 
 _NEGATION: Final = 1.0
 """Bits that `!=` adds where a fact is compared with a constant."""
 _FAR_BOUND: Final = 1.5
-"""Bits that a bound adds if neither 0 nor 1 would do."""
+"""Bits that a bound adds if it must be neither 0 nor 1."""
 _REMAINDER: Final = 2.5
 """Bits that a remainder adds."""
 
@@ -38,7 +38,7 @@ class Atom:
     Attributes:
         text: the condition as an expression.
         bits: how far-fetched the condition is.
-        alternatives: up to three expressions for exactly the same cases, nearly as simple.
+        alternatives: up to three other expressions that hold for the same cases, nearly as simple.
     """
 
     text: str
@@ -52,7 +52,7 @@ class AtomTable:
 
     Attributes:
         holds: whether each atom holds for each case; BOOL, shape (atoms, cases).
-        index: the row in `holds` of each expression that holds for some cases and not for all.
+        index: the row in `holds` of each expression that holds for some but not all cases.
         bits: the bits of each expression.
     """
 
@@ -273,6 +273,9 @@ def round_number(low: float, high: float, *, whole: bool) -> float:
 
     0 is preferred, then 1. Otherwise, if `whole`, n is a multiple of the largest possible power of
     two. If not, it is the middle, rounded to the fewest digits that fit, up to 5, or else `low`.
+    0 is preferred, then 1. Otherwise, if `whole`, n is a multiple of the largest possible power of
+    two. If not, n is (low + high) / 2 rounded to the fewest digits that fit, at most 5; if none
+    fits, n is `low`.
     """
     for natural in (0.0, 1.0):
         if low <= natural < high:

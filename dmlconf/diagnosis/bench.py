@@ -62,7 +62,8 @@ class Bench:
     def breaks_down(self, cases: Sequence[Case], kind: ReasonKind) -> bool:
         """Return whether the first breakdown of a new process that runs the cases is of this kind.
 
-        Unsupported cases are left out. If the backend has no worker process, the result is False.
+        Unsupported cases are left out. If nothing breaks down, or the backend has no worker
+        process, the result is False.
         """
         limits = Limits(timeout=self._timeout, second_tries=False)
         with closing(open_backend(self.backend, limits)) as tested:

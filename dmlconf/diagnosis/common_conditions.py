@@ -24,7 +24,7 @@ MOST_PAIRED: Final = 60
 """The most expressions that are combined into pairs, `A and B`.
 
 An expression that at least 90% of a group's failures meet gets a point for each failure of the
-group. Those with the most points are combined.
+group. The expressions with the most points are combined.
 """
 
 _NEARLY: Final = 0.9
@@ -33,7 +33,7 @@ it, and at most a tenth as many passes.
 """
 
 _SLIGHTLY_LONGER: Final = 6.0
-"""Bits by which a shared condition's description may be longer than the group's own."""
+"""Bits by which a shared condition's description may exceed that of the group's own condition."""
 
 _PAIR: Final = 1.1
 """What the worth of a pair is divided by, so that single expressions are preferred."""
@@ -206,9 +206,9 @@ def _counts_with_pairs(
 
 
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:
-    """Return which conditions explain nearly all of a group, or are nearly as short as its own one.
+    """Return which conditions explain nearly all of a group, or are nearly as short as its own.
 
-    If the facts of no failure are known, no condition does so.
+    No condition does if the facts of all failures are unknown.
     """
     of, total = len(group.failures), group.compared
     nearly = (failures >= _NEARLY * of) & (10 * passes <= failures)

@@ -45,7 +45,7 @@ _MOST_SIZES: Final = 8
 _DIVISORS: Final = (2, 4, 8, 16, 32, 64)
 _FEW_DIVISORS: Final = (2, 4, 8)
 _DERIVED_DIVISORS: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-"""Common sizes of vectors, thread groups and tiles in kernels; these are for `_derived`."""
+"""Common sizes of vectors, thread groups and tiles in kernels."""
 
 _MEMBER_BITS: Final = 6.5
 """Bits of an atom that names an item of a list, such as `'GEMM' in Operators` of graphs."""
@@ -60,7 +60,7 @@ _Tensors = Mapping[str, tuple[Column, Sequence[TensorDesc | None]]]
 
 
 def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTable:
-    """Return the atoms of cases of one operator; at least one case.
+    """Return the atoms of one or more cases of one operator.
 
     Args:
         groups: indices of verdicts; the lowest and highest numbers of a group become bounds.
@@ -190,7 +190,7 @@ def _item(at: int, values: Sequence[Any]) -> float | None:
 
 
 def _end(which: Callable[[Sequence[float]], float], values: Sequence[Any]) -> float | None:
-    """Return the maximum or minimum of a list; None if it is empty. Infinity may be text in it."""
+    """Return the maximum or minimum of a list, in which infinities may be text; None if empty."""
     return which([float(value) for value in values]) if values else None
 
 

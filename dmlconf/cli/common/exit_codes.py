@@ -13,26 +13,27 @@ class ExitCode(IntEnum):
     """How a command ended."""
 
     SUCCESS = 0
-    """All is well; of a run, every selected case has a verdict, and none fails it."""
+    """Nothing failed; a run has a verdict on every selected case."""
     FAILED = 1
-    """A verdict fails the run, a check or a captured program fails, or a demand is not met.
+    """A verdict fails the run, or a demand such as `--min-passed` is not met.
 
-    Also: a case could not be recorded, or a failure did not occur again.
+    Also: a check or a captured program failed, a case could not be recorded, or a failure did not
+    occur again.
     """
     USAGE = 2
     """The command was used wrongly, or a key or a history cannot be used."""
     INVALID_FILE = 3
-    """A file that was read, such as a case file, is invalid, or a certificate is refused."""
+    """A file, such as a case file, is invalid, or a certificate is refused."""
     BACKEND = 4
     """A backend could not be used."""
     NOTHING_SELECTED = 5
     """No case was selected, or there is nothing to do: nothing failed, or nothing was captured."""
     INCOMPLETE = 6
-    """A command was interrupted, a run lacks a verdict on a selected case, or its log was lost."""
+    """The command was interrupted, a selected case has no verdict, or a run's log was lost."""
     NOTHING_CHECKED = 7
     """The run is complete and nothing fails it, but no case passed or was waived.
 
-    Of a comparison, the runs have no case in common.
+    Also: two compared runs have no case in common.
     """
     OUTPUT = 8
     """Output, such as a report, could not be written."""
@@ -44,7 +45,7 @@ def exit_code_of(error: ExpectedError) -> ExitCode:
     """Return the exit code of an error that the user can fix.
 
     Raises:
-        TypeError: no exit code is named here for errors of this class.
+        TypeError: this function knows no exit code for the class of the error.
     """
     from dmlconf.backends.protocol import BackendError
     from dmlconf.certification.errors import (

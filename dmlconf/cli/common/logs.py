@@ -1,7 +1,4 @@
-"""The run log of a command: where it is by default, how it is opened, when old logs are removed.
-
-At the end of a run, `require_unchanged` checks that nothing else changed the log.
-"""
+"""Create, find, open, lock and check run logs, and remove old ones."""
 
 from __future__ import annotations
 
@@ -47,12 +44,12 @@ KEPT_LOGS: Final = 20
 KEPT_FOR: Final = timedelta(days=1)
 """A log that was written to within this time is removed only because of `KEPT_BYTES`."""
 KEPT_BYTES: Final = 512 << 20
-"""The oldest logs beyond this total size are removed, except the latest log and those that
+"""If logs take more bytes than this, the oldest are removed, except the latest log and those that
 `KEPT_WHILE_WRITTEN` keeps."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
 """A log that was written to within this time is never removed: its run may still go on."""
 _FIRST_BYTES: Final = 1 << 16
-"""How many bytes must fit on the disk before a run begins its log there."""
+"""How many bytes must fit on the disk when a run creates its log."""
 
 
 def log_directory() -> Path:
@@ -86,7 +83,7 @@ def state_directory() -> Path:
 
 
 def temporary_log_directory() -> Path:
-    """Return the folder for run logs if `log_directory` cannot be written to.
+    """Return the folder for run logs when nothing can be written in `log_directory`.
 
     Raises:
         OSError: there is no folder for temporary files.
@@ -110,8 +107,8 @@ def new_temporary_log() -> Path:
     """Create an empty run log in `temporary_log_directory`, and remove logs as `new_log` does.
 
     Raises:
-        OSError: as for `new_log`; or there is no folder for temporary files; or the folder of logs
-            is a link, or another user owns it or can write to it.
+        OSError: as for `new_log`; there is no folder for temporary files; or the folder of logs is
+            a link, belongs to another user, or can be written to by others.
     """
     return _new_log(temporary_log_directory(), mode=0o700)
 
@@ -158,7 +155,7 @@ def _logs_in(directory: Path) -> list[Path]:
 
 
 def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
-    """Return the oldest logs beyond `most` bytes in total, without the latest log."""
+    """Return the logs without the newest that fit into `most` bytes, and without the latest."""
     total = 0
     for at in range(len(logs) - 1, -1, -1):
         with suppress(FileNotFoundError):  # Another run removed it just now.
@@ -226,17 +223,17 @@ def _cut(path: Path, end: int) -> IO[str]:
 
 
 def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, footer: Footer) -> None:
-    """Check at the end of a run that its log is still the same file, with the text of the run.
+    """Check at the end of a run that nothing else removed, replaced or changed its log.
 
     Args:
         stream: the run's stream to the log.
-        begin: where the text of the run begins in the log, in bytes.
+        begin: the offset in bytes at which the run's own text begins.
         digest: the SHA-256 of what the run wrote, in hexadecimal.
         footer: has the counts of verdicts that the error names.
 
     Raises:
-        LogWriteError: the file was removed, replaced, or written to by something else, or cannot
-            be read; `failing` says whether a verdict fails the run.
+        LogWriteError: the log was removed, replaced or changed, or cannot be read. The error's
+            `failing` says whether a verdict fails the run.
     """
     what = "was changed by something else"
     try:
@@ -263,7 +260,7 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
     """Open a run log for writing, and lock it against other runs.
 
     Args:
-        earlier: the run in the log that is to be continued; None to empty the log first.
+        earlier: the run in the log to continue; None to empty the log first.
 
     Raises:
         click.UsageError: the file cannot be written, is not a regular file, or another run writes
@@ -291,7 +288,7 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
 
 
 def _stream(path: Path, earlier: EarlierRun | None) -> IO[str]:
-    """Open a locked log to write or continue it, as `opened_log` does."""
+    """Open a locked log for writing, or for appending to an earlier run."""
     if not stat.S_ISREG(path.stat().st_mode):
         message = "not a regular file; reports are read from the log, so it must be one"
         raise click.UsageError(printable(f"--log {path}: {message}"))
@@ -300,6 +297,5 @@ def _stream(path: Path, earlier: EarlierRun | None) -> IO[str]:
         raise click.UsageError(printable(f"--resume {path}: {message}"))
     if earlier is not None:
         return _cut(path, earlier.end)
-    # Windows must not change the ends of lines, since `require_unchanged` checks a digest of the
-    # text.
+    # Windows must not change line ends, since `require_unchanged` checks a digest of the text.
     return path.open("w", encoding="utf-8", newline="\n")

@@ -18,7 +18,7 @@ SINGLE_FILE: Final = "DMLCONF_SINGLE_FILE"
 
 
 def what_to_type() -> str | None:
-    """Return what to type, such as `python3 dmlconf.pyz`; None if not started from that file."""
+    """Return a command such as `python3 dmlconf.pyz`; None if there is no single file."""
     file = os.environ.get(SINGLE_FILE)
     if not file:
         return None

@@ -37,9 +37,9 @@ _WRITING: Final = frozenset({"dump", "log", "output", "report", "resume", "save"
 """Options that name the files and folders which a command writes."""
 
 _WRITING_ARGUMENTS: Final = frozenset({("keygen", "key"), ("sign", "file"), ("record", "paths")})
-"""Commands and their arguments that name what the command writes.
+"""Commands, each with its argument that names what the command writes.
 
-`record` writes recordings beside its paths or, with `--into-case`, the case files there.
+`record` writes recordings beside its paths or, with `--into-case`, changes the case files there.
 """
 
 _BACKENDS: Final = frozenset({"against", "also", "backend"})
@@ -47,7 +47,7 @@ _BACKENDS: Final = frozenset({"against", "also", "backend"})
 _OF_VERIFICATION: Final = frozenset(
     {"allow-backend", "challenge", "key", "max-waived", "paths", "substrate"}
 )
-"""What `verify` demands of a certificate; its sender may send a configuration file too."""
+"""What `verify` demands of a certificate, whose sender may also send a configuration file."""
 
 _NETWORK_SHARE: Final = re.compile(r"(?:[a-z]+:)?[\\/]{2}[^\\/\s]")
 """The beginning of a path such as `//host/share`, for which Windows logs in to another machine.
@@ -60,7 +60,7 @@ _OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
 
 
 def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str | None:
-    """Return the effect, if any, for which a setting must be allowed, such as `loads a library`."""
+    """Return why a setting needs permission, such as `loads a library`; None if it needs none."""
     name = long_name(parameter)
     values = setting.value if isinstance(setting.value, list) else [setting.value]
     if name == "directml":
@@ -84,7 +84,7 @@ def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str
 
 
 def sensitive_settings(configuration: Configuration) -> Iterator[tuple[Setting, str]]:
-    """Yield the settings for which a file must be allowed, each with its effect."""
+    """Yield the settings that need permission, each with the reason."""
     for section in (configuration.base, *configuration.profiles.values()):
         # `paths` outside the tables of commands also says where `record` writes.
         tables: list[tuple[Sequence[str], Mapping[str, Setting]]]
@@ -99,7 +99,7 @@ def sensitive_settings(configuration: Configuration) -> Iterator[tuple[Setting, 
 
 
 def _loaded_by(backend: str) -> str | None:
-    """Return in words which foreign code a backend, such as `directml:path=FILE`, loads, if any."""
+    """Return which foreign code a backend loads, such as `loads a library`; None if none."""
     from dmlconf.backends.registry import is_built_in
 
     name, _, options = backend.partition(":")
@@ -111,9 +111,9 @@ def _loaded_by(backend: str) -> str | None:
 
 
 def _beside(path: Path) -> str | None:
-    """Return the folder to which `record` writes for a path without `--output`, if there is one.
+    """Return the folder to which `record` writes for a path without `--output`; None if unknown.
 
-    It is FOLDER of paths such as `FOLDER/gather` and `FOLDER/gather/case.yaml`.
+    For `FOLDER/gather` and `FOLDER/gather/case.yaml`, that is `FOLDER`.
     """
     from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 

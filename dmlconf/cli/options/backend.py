@@ -54,7 +54,7 @@ def backend_option(
 
     Args:
         explanation: the help of the option.
-        names: the spellings and the parameter; `-b` and `--backend` if left out.
+        names: the option's spellings and its parameter; `-b` and `--backend` if left out.
     """
     return option(
         *(names or ("-b", "--backend")),

@@ -20,10 +20,10 @@ def leave_out_models(
     selection: Mapping[str, Any],
     why: str,
 ) -> Sequence[PlannedCase]:
-    """Return the plan without cases of models, and warn if there were any.
+    """Return the plan without cases that have the tag `model`, and warn if any were left out.
 
-    The plan stays as it is if the user lists cases, as with `--case`, or asks for models by a
-    profile, a file, a tag or a keyword.
+    Nothing is left out if the user lists cases, as with `--case`, or asks for models by a profile,
+    a file, a tag or a keyword.
 
     Args:
         selection: the options, as `load_chosen` takes them.

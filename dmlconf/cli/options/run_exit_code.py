@@ -93,7 +93,7 @@ demand_options: Final = options(
 
 
 def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
-    """Return what `run_exit_code` does, even for a log that ends early."""
+    """Return what `run_exit_code` returns for a log, which may end early."""
     footer = log.footer
     if footer is None:
         summary = {str(status): count for status, count in status_counts(log).items()}

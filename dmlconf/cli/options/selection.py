@@ -200,7 +200,7 @@ def _like_the_failed_run(function: _Function) -> _Function:
 selection_options: Final = _selection("-o", "--operator")
 
 long_selection_options: Final = _selection("--operator")
-"""The options that choose cases, for a command in which `-o` means something else."""
+"""The same options without `-o`, for a command in which `-o` means something else."""
 
 
 def recorded_options(selection: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def load(
 
     Args:
         every_case: whether to build all cases of every matrix as well.
-        known: whether all cases of a file with this content are known to be valid.
+        known: returns whether all cases of a file, by its path and content, are known to be valid.
         operators: as `load_suite` takes them.
 
     Raises:
@@ -251,7 +251,7 @@ def load_chosen(
 ) -> tuple[Suite, Sequence[PlannedCase]]:
     """Load the suite under the paths; return it and the cases that the options select.
 
-    Files that can hold no selected case, by their operator or their name, are not parsed.
+    Files that, by their operator or name, can hold no selected case are not parsed.
 
     Args:
         profile: the name of the certification profile whose cases to select.
@@ -347,7 +347,7 @@ def _scopes(lists: Sequence[CaseList]) -> list[Scope]:
 
 
 def _not_excluded(names: Sequence[str], selection: Selection) -> list[str]:
-    """Return the names, without cases whose operators the selection leaves out."""
+    """Return the names without those of operators that the selection leaves out."""
     if not selection.operators:
         return list(names)
     operators = ((name, scope_of([name])[0]) for name in names)
@@ -433,7 +433,7 @@ def nothing_selected(
         suite = load(paths, operators=operators_of(identifiers) if whole else ())
         names = [case.identifier for case in suite.plan()]
         missing: list[str] = []
-        # A short name may stand for one case only with the operators that other options name.
+        # Among all operators, a short name may stand for several cases.
         with suppress(AmbiguousNameError):
             missing = resolved(identifiers, names)[1]
         if missing:

@@ -72,11 +72,11 @@ def check_scheduler_options(
 def opened_targets(
     cluster: Cluster | None, runs: Sequence[Run], *, by_adapter: bool
 ) -> Iterator[list[Target]]:
-    """Open the backend here or on the workers of a scheduler; yield what runs cases.
+    """Open the backend on this machine or on the workers of a scheduler; yield the targets.
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        runs: a list of one run; `run_and_report` takes it from there later, to free memory.
+        runs: a list of one run, from which `run_and_report` later takes it, to free memory.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:

@@ -66,7 +66,7 @@ def _judged(dispatches: Path) -> list[Verdict]:
 
 
 def suspect(verdicts: Sequence[Verdict]) -> str:
-    """Return what the verdicts on dispatches, in their order, say about the suspect."""
+    """Return a sentence on the suspect, from the verdicts on all dispatches in their order."""
     wrong = next((each for each in verdicts if each.status.traits.fails_run), None)
     if wrong is not None:
         return f"DirectML is suspect: its dispatch {wrong.case} is wrong."

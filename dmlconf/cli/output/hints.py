@@ -90,7 +90,7 @@ def _recordings(folder: Path) -> list[Path]:
 
 
 def _missing_recording(template: CaseTemplate) -> Path | None:
-    """Return the bundled recording that was not copied with the bundled case file, if any."""
+    """Return the bundled recording that belongs to a copied case file and was not copied."""
     file = _file(template)
     origin = cases_directory() / template.operator_name.lower()
     if template.shared:

@@ -21,7 +21,7 @@ __all__ = ["prepare_files", "require_replaceable"]
 def require_replaceable(
     option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
 ) -> None:
-    """Check that a command may replace a file: it is no input and, for example, no case file.
+    """Check that a command may replace a file: it is no input, and of no other kind.
 
     Args:
         option: the option with its file, such as `--log run.jsonl`, for messages.

@@ -19,7 +19,7 @@ _MARK: Final = b'<meta name="generator" content="dmlconf history">'
 """A tag that each page of a site has, and no other report of dmlconf."""
 
 _FIRST: Final = "regressions.html"
-"""The page that is written first; by its mark, an interrupted site is recognised."""
+"""The page that is written first; its mark identifies a site whose writing was interrupted."""
 
 _LAST: Final = "index.html"
 
@@ -27,9 +27,9 @@ _FOLDERS: Final = ("cases", "environments", "operators")
 
 
 def prepared_folder(folder: Path) -> None:
-    """Create the folder if it is missing; refuse one that has files, but no earlier site.
+    """Create a missing folder; refuse one that is not empty and has no earlier site.
 
-    Names that begin with a dot do not count.
+    Files and folders whose names begin with a dot do not count.
 
     Raises:
         click.UsageError: the folder is refused, or cannot be created or read.
@@ -59,7 +59,7 @@ def _is_page(file: Path) -> bool:
 def write_site(folder: Path, site: Site) -> int:
     """Write the site, and return how many pages it has.
 
-    Other pages of an earlier site are removed; other files stay.
+    Pages of an earlier site that this site lacks are removed; other files stay.
     `index.html` is written last, so that all pages to which it links exist.
 
     Raises:

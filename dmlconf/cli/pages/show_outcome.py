@@ -29,7 +29,7 @@ from dmlconf.workers.execution import Limits
 __all__ = ["outcome_lines", "with_expectation"]
 
 _NO_BACKEND = registry.BackendName("", "")
-"""The tested backend where there is none: any other may give expected values."""
+"""Stands for the tested backend when none runs, so any backend may give expected values."""
 
 
 def with_expectation(case: Case, against: str, suite_paths: Sequence[Path]) -> Case:

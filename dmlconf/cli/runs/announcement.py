@@ -19,11 +19,11 @@ _LEAST_CASES: Final = 1000
 
 _REFERENCE: Final = "numpy"
 _PER_SECOND: Final = 400
-"""Cases of the whole suite that a process runs and judges per second on a machine of two cores."""
+"""Cases of the whole suite that one process runs and judges per second, with two cores."""
 
 _MOST_OF_FEW: Final = 20_000
 _PER_SECOND_OF_FEW: Final = 160
-"""Cases per second in a run of at most `_MOST_OF_FEW` cases, of which a larger share is large."""
+"""The same for a run of at most `_MOST_OF_FEW` cases, a larger share of which is large."""
 
 
 def announcement(header: Header, total: int | None, processes: int) -> str | None:

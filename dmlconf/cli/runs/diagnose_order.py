@@ -44,7 +44,7 @@ _VERBS: Final = {
     ReasonKind.HANG: ("hangs", "hang", "hung"),
     ReasonKind.DEVICE_REMOVED: ("loses its device", "lose its device", "lost its device"),
 }
-"""Three forms of the verb for a case, by how it broke down; None for any other failure."""
+"""Three forms of the verb for a failure, by the kind of breakdown; None for no breakdown."""
 
 
 def diagnose_order(

@@ -162,7 +162,7 @@ def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Prese
 def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) -> None:
     """Run the cases, write the log, and do what needs the open backend, such as `--dump`.
 
-    The end of the run is appended to `ends`; if times are compared, it is appended again with them.
+    The end of the run is appended to `ends`; if times are compared, a second entry has them, too.
     """
     log_file = labelled(shown.log_file, target.label)
     try:

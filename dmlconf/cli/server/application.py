@@ -114,7 +114,7 @@ class Application:
 
 
 def _token_in(query: str) -> str | None:
-    """Return the token in a query, None without one, or empty text if there are too many fields."""
+    """Return a query's token; None without one, and empty text if the query has too many fields."""
     try:
         return parse_qs(query, max_num_fields=_MOST_FIELDS).get("token", [None])[0]
     except ValueError:

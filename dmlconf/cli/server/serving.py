@@ -44,7 +44,7 @@ def serve(application: Application, host: str, port: int, token: str) -> None:
     """Answer requests until Ctrl-C.
 
     Args:
-        port: 0 takes one that is free.
+        port: 0 for any free port.
         token: the secret that the printed address contains.
 
     Raises:

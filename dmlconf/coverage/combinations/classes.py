@@ -1,4 +1,4 @@
-"""Divide data into classes such as `small`, for pairs; `coverage.data_classes` is for questions."""
+"""Classes of data, such as `small`, for pairs of parameters (not for `coverage.questions`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _SMALL: Final = 2.0**-8
-"""Real data other than zeros is of class `small` if all magnitudes are below this number."""
+"""Finite real data with an element other than 0 is `small` if all magnitudes are below this."""
 
 LARGE: Final[Mapping[DataType, float]] = {
     DataType.FLOAT16: 2.0**8,
@@ -87,9 +87,10 @@ def _of_fill(name: str, arguments: tuple[tuple[str, Any], ...], tensor: TensorDe
 def class_of(array: Array, data_type: DataType) -> str | None:
     """Return the class of an array; None if it has only zeros, or no elements.
 
-    Real data with NaN or infinities is `special`, or `all -infinity`. Other data is `large` if a
-    magnitude reaches `LARGE`, and `small` if all integers are from -1 to 1, or all real magnitudes
-    below 2^-8. The rest is `whole`, or `fractions` if one element is no whole number.
+    Real data with NaN or infinities is `special`, or `all -infinity` if all elements are. Other
+    data is `large` if a magnitude reaches `LARGE`, and `small` if all integers are from -1 to 1, or
+    all real magnitudes below 2^-8. The rest is `whole`, or `fractions` if an element is no whole
+    number.
     """
     if not array.size or not array.any():
         return None

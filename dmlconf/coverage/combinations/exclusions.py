@@ -27,7 +27,7 @@ _DATA_TYPE: Final = "data type of "
 def reason(
     operator: Entry, pair: Sequence[tuple[str, str]], assigned: tuple[Assignment, ...]
 ) -> str | None:
-    """Return why two values cannot go together in a desc of an operator; None if nothing says so.
+    """Return why two values cannot go together in an operator's desc; None if no reason is known.
 
     Args:
         assigned: what these values say about a desc.
@@ -66,7 +66,7 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
 
 
 def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
-    """Return why no output can share the buffer of an input; None if nothing says so."""
+    """Return why no output can share the buffer of an input; None if there is no reason."""
     sources = {pair.input for pair in operator.in_place}
     inputs = {each.name for each in operator.of_kind(FieldKind.INPUT)}
     if len(sources) == 1 and values.get(f"{_LAYOUT}{next(iter(sources))}") == "broadcast":
@@ -79,7 +79,7 @@ def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
 def _without_layout(
     operator: Operator, name: str, layout: str, values: Mapping[str, str]
 ) -> str | None:
-    """Return why a tensor cannot have a layout; None if nothing says so."""
+    """Return why a tensor cannot have a layout; None if there is no reason."""
     tensor = name.removeprefix(_LAYOUT)
     if values.get(tensor) == ABSENT:
         return "an absent tensor has no layout"

@@ -83,7 +83,7 @@ def _names(case: Case) -> Namespace:
 
 
 def _first(desc: Desc, name: str) -> TensorDesc | None:
-    """Return the tensor of a field, or the first tensor of an array, or None."""
+    """Return the tensor of a field, the first tensor of an array, or None."""
     value = desc.get(name)
     if isinstance(value, tuple | list):
         value = value[0] if value else None

@@ -1,8 +1,7 @@
 """Decide whether a desc can be valid if only a few of its parts are known.
 
-Take GEMM of which only an ATensor of FLOAT32 and a BTensor of FLOAT16 are known. The condition that
-both have the same data type is false whatever the other fields are, so no such desc is valid. The
-condition that the sizes fit excludes nothing, since it depends on unknown fields.
+Take GEMM, and let only FLOAT32 of ATensor and FLOAT16 of BTensor be known. The condition that both
+data types are the same is false whatever the other fields are, so no such desc is valid.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class Assignment:
 
 
 class _Unknown:
-    """A present but unknown value: comparing it raises ExpressionError."""
+    """A present but unknown value: comparing or testing it raises ExpressionError."""
 
     __hash__ = object.__hash__
 
@@ -103,9 +102,9 @@ def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | Non
 def _impossible_with_each_value(
     operator: Operator, known: Mapping[str, Any], field: Field
 ) -> str | None:
-    """Return why parts of a desc are impossible with a field's first value, if all are impossible.
+    """Return why a desc is impossible with a field's first value, if it is so with every value.
 
-    None if a value is possible, or if `_values` has none for the field.
+    None if the desc is possible with one value, or if `_values` lists none for the field.
     """
     reasons = []
     for value in _values(field):
@@ -131,8 +130,7 @@ def _unfit_sizes(
 ) -> str | None:
     """Return why no sizes fit the known layouts and classes of sizes; None if some sizes do.
 
-    Also None if no layout except `packed` is known. A transposed tensor has at least two dimensions
-    larger than 1: each pair of dimensions is tried.
+    Also None if no layout except `packed` is known.
     """
     layouts = {each.field: each.value for each in assigned if each.part == LAYOUT}
     tensors = [name for name, layout in layouts.items() if layout != "packed"]
@@ -192,7 +190,7 @@ def _form(rank: int, large: tuple[int, ...], **properties: bool) -> _Tensor:
 
 
 def _large(layout: str, rank: int) -> Iterator[tuple[int, ...]]:
-    """Yield sets of dimensions; a layout needs one set whose sizes are all larger than 1."""
+    """Yield sets of dimensions; a tensor has the layout only if all sizes of one set exceed 1."""
     if layout == "channels-last":
         yield from ((1, at) for at in range(rank - 1, 1, -1))
     else:
@@ -205,7 +203,7 @@ def _impossible(
     classes: Sequence[Assignment] = (),
     at_least: int = 1,
 ) -> str | None:
-    """Return why parts of a desc are impossible together; None if nothing says so.
+    """Return why parts of a desc are impossible together; None if no reason is known.
 
     Args:
         classes: classes of families' parameters.
@@ -263,9 +261,9 @@ def _opened(operator: Operator, name: str, value: Any) -> Any:
 
 @cache
 def _open(operator: Operator, field: Field) -> Any:
-    """Return the value of a field that is present but unknown: of an attribute, an open number.
+    """Return the value that stands for a present field of which nothing is known.
 
-    A tensor's data type and sizes are open; of an array nothing is known.
+    For a tensor, its data type and sizes are open; for an attribute, it is an open number.
     """
     if field.is_array:
         return _Tensor()
@@ -379,8 +377,8 @@ def _shared_names() -> Namespace:
 def tied(operator: Operator, part: str) -> Mapping[str, tuple[str, ...]]:
     """Return the tensors whose data types, or numbers of dimensions, are always the same.
 
-    Each group is listed under its first tensor. The data types of CAST's two tensors may differ, so
-    each is a group of its own.
+    Each group is listed under its first tensor. A tensor that is tied to no other is a group of its
+    own.
 
     Args:
         part: `DataType` or `DimensionCount`.

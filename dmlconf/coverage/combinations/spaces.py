@@ -1,8 +1,8 @@
 """The parameters of families of operators, read from `schemas/combinations/`.
 
 A parameter of a family is an expression over a desc, such as `OutputTensor.Sizes[-2]` for the rows
-of a product. Its value is the name of the first class whose condition holds, such as `tile + 1` for
-33 rows.
+of a product. A case's value is the name of the first class whose condition holds, such as
+`tile + 1` for 33 rows.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class FamilyParameter:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Values that cannot go together, or a value that is impossible.
+    """Values that cannot go together, or one value that is impossible.
 
     Attributes:
-        when: patterns of one or two parameters' names, each with a pattern of the value.
+        when: pairs of a pattern of a parameter's name and a pattern of its value; one or two pairs.
         because: the reason, as a sentence.
     """
 
