@@ -104,8 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _end_by_exit_code() -> None:
     """Keep Python from ending with SIGINT instead of the exit code under `python -m dmlconf`.
 
-    Python remembers an interrupt that came during an `exec`, such as that of `dataclass`, even if
-    the interrupt was handled. Another `exec` makes Python forget it.
+    Python remembers an interrupt during an `exec`, such as that of `dataclass`, even if it was
+    handled. Another `exec` makes Python forget the interrupt.
     """
     exec("")
 

@@ -14,15 +14,15 @@ from dmlconf.verdicts.verdict import Status, Verdict
 __all__ = ["Change", "Changed", "Comparison", "Difference", "compare"]
 
 DRIFT: Final = 0.1
-"""A case that passes in both runs has drifted if its margin grows by more than this, as from 0.3 to
-0.45. The margin is the greatest share of its limit that an output uses."""
+"""A case that passes in both runs has drifted if its margin grows by more than this, for example
+from 0.3 to 0.45. The margin is the greatest share of its limit that an output uses."""
 
 
 class Change(StrEnum):
     """How the verdict on a case changed between two runs; the most severe change comes first.
 
-    If only one of the two verdicts is `not run`, that run counts as without the case. A failure of
-    a case that the base lacks is new. The values are part of JSON reports and must not change.
+    Of two verdicts, a single `not run` counts as none. A failure of a case that the base lacks is
+    new. The values are part of JSON reports and must not change.
     """
 
     NEW_FAILURE = "fails newly"
@@ -47,7 +47,7 @@ class Change(StrEnum):
 
 
 _LABELS: Final = {Change.NEW_FAILURE: "new failure", Change.FIXED: "fixed"}
-"""The words for people where they differ from those of the JSON report, which cannot change."""
+"""The words in reports for people, where they differ from the values."""
 
 _PLURALS: Final = {
     Change.NEW_FAILURE: "new failures",
@@ -62,8 +62,8 @@ class Changed:
     """A case in two runs.
 
     Attributes:
-        base: the verdict of the base run; None if that run lacks the case.
-        new: the verdict of the new run; None if that run lacks the case.
+        base: the verdict of the base run, if it has the case.
+        new: the verdict of the new run, if it has the case.
     """
 
     case: str
@@ -195,13 +195,11 @@ def _reason(verdict: Verdict) -> str:
 
 
 def _margin(verdict: Verdict) -> float:
-    """Return the greatest share of its limit that an output uses; 0 if no share is known."""
     margins = ((output.margin or 0.0) for output in verdict.figures.values())
     return max(margins, default=0.0)
 
 
 def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
-    """Return the outputs for which both runs have a digest, if the two digests differ."""
     return [
         name
         for name, digest in new.execution.output_digests.items()
@@ -232,7 +230,7 @@ def _facts(log: RunLog) -> dict[str, str]:
 
 
 def _texts(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Return each value as text, by its name, and leave out values that are None.
+    """Return each value that is not None as text, by its name.
 
     Nested values are named by paths: `recorded.driver`.
     """

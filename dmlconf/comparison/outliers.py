@@ -16,7 +16,7 @@ FEWEST_RUNS = 3
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
-    """A case in which one run alone fails, or alone passes, of those that judged it.
+    """A case in which, of the runs that judged it, one alone fails or alone passes.
 
     Verdicts such as `unsupported` and `waived` judge nothing (`StatusTraits.judged`).
 
@@ -39,8 +39,8 @@ class Outlier:
 def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
-    Every run must have a verdict on the case, and at least `FEWEST_RUNS` of the verdicts must judge
-    it. Of these, exactly one fails the run, or exactly one does not.
+    Every run must have a verdict on the case. At least `FEWEST_RUNS` of the verdicts must judge the
+    case; exactly one of those fails its run, or exactly one does not.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []

@@ -10,13 +10,12 @@ that measure over all judged operators. A slowdown of all operators is reported 
 Noise is `DEVIATIONS` standard errors of the measure. The standard error has two parts, estimated by
 medians of absolute deviations, on which a few slower operators have little effect:
 
-- The ratios of one operator's cases differ. This part falls with the number of cases.
-- The measures of operators differ. This part does not fall, since all cases of an operator may run
-  while the machine is busy.
+- The ratios of one operator's cases differ. This part of the error falls with the number of cases.
+- The measures of operators differ. This part does not, since all cases of an operator may run while
+  the machine is busy.
 
-A machine that is busy during the base run makes operators seem quicker. This happens as often as it
-makes them seem slower in the new run. So an operator must also be slower by more than the quickest
-operators are quicker (`_QUICK_SHARE`).
+An operator must also be slower by more than the quickest operators are quicker (`_QUICK_SHARE`),
+since a machine that was busy during the base run makes operators seem quicker.
 
 1.4826 makes the median absolute deviation an estimate of a normal distribution's standard
 deviation; the standard error of a median is 1.2533 times that of a mean. `_QUICK_SHARE`,
@@ -42,8 +41,8 @@ DEVIATIONS: Final = 4.0
 """Noise may move the logarithm of a measure this many standard errors from the median."""
 
 LEAST_NOISE: Final = 0.05
-"""The least standard deviation assumed for logarithms of ratios: about 5%. So a slowdown has a
-ratio above e^(4 * 0.05) = 1.22."""
+"""The least standard deviation that is assumed for logarithms of ratios. So a slowdown has a ratio
+above e^(4 * 0.05) = 1.22."""
 
 TIMED_AGAIN: Final = 2
 """The most times that operators which seem slower are timed again."""
@@ -59,14 +58,13 @@ LEAST_OPERATORS: Final = 5
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
-"""An operator is judged if both runs timed at least `LEAST_CASES` of its cases, or if the cases
-that both timed take at least `LEAST_SECONDS` in each run. A short dispatch may wait for its turn a
-hundred times as long as it runs."""
+"""An operator is judged if the cases that both runs timed are at least `LEAST_CASES`, or take at
+least `LEAST_SECONDS` in each run. A short dispatch may wait a hundred times as long as it runs."""
 
 _QUICK_SHARE: Final = 0.05
 _QUICK_FACTOR: Final = 1.5
-"""Of the operators quicker than the median, the quickest 5% are left out, rounded down. The amount
-by which the next operator is quicker, times `_QUICK_FACTOR`, counts as noise."""
+"""Of the operators quicker than the median, the quickest 5%, rounded down, are ignored. Noise is at
+least `_QUICK_FACTOR` times the amount by which the next operator is quicker."""
 
 _NORMAL: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533
@@ -79,8 +77,8 @@ class Slowdown:
     Attributes:
         operator: its name, or `ALL_OPERATORS`.
         cases: how many of its cases both runs timed, with a time above 0.
-        ratio: how many times as long it takes, by the measure that exceeds noise by more. For all
-            operators: the median of their median ratios.
+        ratio: how many times as long it takes, by the measure that exceeds noise by more. For
+            `ALL_OPERATORS`, the median of the operators' median ratios.
         least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
             explain. For `ALL_OPERATORS`, only noise counts.
         base_seconds: the seconds of these cases in the base run.
@@ -226,7 +224,7 @@ def timing(base: RunLog, new: RunLog) -> Timing:
 def _whole(operators: Sequence[_Timed], medians: _Measure) -> tuple[Slowdown, ...]:
     """Return the slowdown of all operators, if enough are judged and it exceeds the noise.
 
-    A busy machine slows all operators. So the noise is that of one operator with very many cases.
+    All operators together are judged like one operator with very many cases.
     """
     least = medians.middle - medians.noise
     if len(operators) < LEAST_OPERATORS or least <= 0:
@@ -296,7 +294,6 @@ def _timed(base: RunLog, new: RunLog) -> list[_Timed]:
 
 
 def _seconds(log: RunLog) -> Mapping[str, float]:
-    """Return the seconds of each case's quickest dispatch, if above 0."""
     return {
         verdict.case: min(verdict.execution.dispatch_seconds)
         for verdict in log.verdicts

@@ -1,8 +1,8 @@
 """Classes of data that `schemas/questions.yaml` asks for: properties that inputs must cover.
 
-The class `ends_of_half_precision` has the parts "2048" and "65504". A suite covers the class if
-some input has an element of magnitude 2048, and some input one of magnitude 65504. Pairs of
-parameters have other classes of data (`coverage.combinations.classes`).
+The class `ends_of_half_precision` has the parts "2048" and "65504". A suite covers the first if an
+input has an element of magnitude 2048. Pairs of parameters have other classes of data
+(`coverage.combinations.classes`).
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ class GraphCoverage:
         cases: number of graphs with any of the operators.
         most_nodes: nodes of the largest of these graphs, constants included; 0 if there are none.
         operators: those of the operators that a graph contains.
-        neighbours: the number of graphs in which an operator feeds another one, by the pair. Only
-            one of the pair needs to be among the operators.
+        neighbours: the number of graphs in which one operator feeds another, by the pair, of which
+            at least one is among the operators.
     """
 
     cases: int

@@ -105,8 +105,8 @@ def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
 def documented_parts(operator: Operator) -> Iterator[Part]:
     """Yield the documented parts of an operator, also those that no case can cover.
 
-    Left out are values of enums that an enforced constraint on their attribute alone excludes, and
-    attributes whose values are data types.
+    Two kinds of parts are left out: values of enums that an enforced constraint on the attribute
+    alone excludes, and attributes whose values are data types.
     """
     for table in operator.support:
         for tensor, support in table.tensors.items():
@@ -137,7 +137,6 @@ def documented_parts(operator: Operator) -> Iterator[Part]:
 
 
 def _refused(operator: Operator, attribute: str, value: str) -> bool:
-    """Return whether an enforced constraint on the attribute alone excludes a value of its enum."""
     return any(
         constraint.enforced
         and constraint.require.names == {attribute}
@@ -160,7 +159,6 @@ def _level(need: LevelNeed) -> Part:
 
 
 def _covered_parts(case: Case) -> Iterator[Part]:
-    """Yield the parts that a case covers, documented or not."""
     if case.about.example is not None:
         yield Part("example", str(case.about.example).partition(",")[0])
     if isinstance(case.expectation, ExpectedRejection):

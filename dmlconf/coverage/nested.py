@@ -1,4 +1,4 @@
-"""Nested operators: which ones a slot of a desc may hold, and which ones a case has.
+"""Nested operators: those that a slot of a desc may hold, and those of a case.
 
 GRU has two slots in ActivationDescs: `f` for the gates, and `g` for the new state. A case with
 ACTIVATION_CELU as `g` covers nothing of `f`.

@@ -1,4 +1,4 @@
-"""Count the layers of published networks in a suite, which the notes of its model cases name."""
+"""Count a suite's layers of published networks, which the notes of model cases name."""
 
 from __future__ import annotations
 

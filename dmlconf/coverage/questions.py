@@ -49,8 +49,9 @@ class Question:
 
     Attributes:
         because: what was once wrong: the name of a known fault, or a sentence.
-        operators: the only operators to ask, or `GRAPHS`; None for all operators, but no graphs.
-        has_field: only operators with one of these fields are asked; empty for any.
+        operators: the only operators about which to ask, or `GRAPHS`; None for all operators, but
+            no graphs.
+        has_field: only operators with one of these fields count; empty for any.
         inputs: the inputs whose data decide whether a case asks the question.
         data_types: the data types of `inputs` for which the question is asked.
         data: the class of data; None if `conditions` decide instead.

@@ -1,8 +1,9 @@
 """Atoms: the single conditions that a set of cases may share, and which cases meet each.
 
 An atom is an expression of the catalogue's language over the names of `dmlconf.cases.facts.names`.
-Its *bits* say how far-fetched it is: `Packed` takes 5 bits, `InputTensor.Sizes[-1] > 37` takes 9.5.
-`desc_atoms` lists the atoms that are tried for an operator; `search` combines them.
+The *bits* of an atom say how far-fetched the atom is: 5 for `Packed`, 9.5 for
+`InputTensor.Sizes[-1] > 37`. `desc_atoms` lists the atoms that are tried for an operator; `search`
+combines them.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class AtomTable:
 
 
 class Column:
-    """The values of one fact: `distinct[codes[i]]` is that of case i, None if the case lacks it."""
+    """The values of one fact: `distinct[codes[i]]` is the value of case i, or None."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         """`values` has a value or None for each case."""
@@ -166,7 +167,7 @@ class TableBuilder:
     ) -> None:
         """Add atoms for bounds, exact values and remainders of a number.
 
-        There are none if fewer than two different finite numbers occur.
+        If fewer than two different finite numbers occur, no atoms are added.
 
         Args:
             bits: the bits of `> 0` and `> 1`; others take as many or more.
@@ -251,7 +252,7 @@ _Relation = tuple[str, float, float]
 
 
 def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Relation]:
-    """Return the relations that hold up to `low`, and from `high` on, with the bits they add."""
+    """Return a relation that holds up to `low` and one from `high` on, with the bits of each."""
     if low < 0 <= high:
         return ("<", 0.0, 0.1), (">" if high else ">=", 0.0, 0.0)
     bound = round_number(low, high, whole=whole)
@@ -271,8 +272,6 @@ def _shown(value: float) -> str:
 def round_number(low: float, high: float, *, whole: bool) -> float:
     """Return a round number n with `low <= n < high`, such as 1024 for 1000 and 1100.
 
-    0 is preferred, then 1. Otherwise, if `whole`, n is a multiple of the largest possible power of
-    two. If not, it is the middle, rounded to the fewest digits that fit, up to 5, or else `low`.
     0 is preferred, then 1. Otherwise, if `whole`, n is a multiple of the largest possible power of
     two. If not, n is (low + high) / 2 rounded to the fewest digits that fit, at most 5; if none
     fits, n is `low`.

@@ -1,7 +1,7 @@
 """Conditions that explain the failures of several operators at once.
 
 If GEMM, CONVOLUTION and ACTIVATION_RELU fail where `FLOAT16 in DataTypes`, the report has one line
-for all of them instead of three.
+for all three.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SLIGHTLY_LONGER: Final = 6.0
 """Bits by which a shared condition's description may exceed that of the group's own condition."""
 
 _PAIR: Final = 1.1
-"""What the worth of a pair is divided by, so that single expressions are preferred."""
+"""The divisor of a pair's worth, so that single expressions are preferred."""
 
 _PLAIN: Final = 8.0
 """The most bits of an expression in a pair; see `dmlconf.diagnosis.atoms`."""
@@ -82,8 +82,8 @@ def shared_groups(
 ) -> tuple[list[SharedGroups], list[Group]]:
     """Return the groups that a condition explains together, and the others.
 
-    Groups may be explained together only if they have the same outcome and variants, and belong to
-    two operators or more.
+    Only groups with the same outcome and variants, of at least two operators, are explained
+    together.
     """
     by_outcome: dict[tuple[str, str], list[_Member]] = {}
     for of in operators:
@@ -206,9 +206,10 @@ def _counts_with_pairs(
 
 
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:
-    """Return which conditions explain nearly all of a group, or are nearly as short as its own.
+    """Return which conditions explain a group nearly as well as the group's own condition.
 
-    No condition does if the facts of all failures are unknown.
+    These conditions explain nearly all of the group, or have a description that is nearly as short.
+    If the facts of all failures are unknown, there are no such conditions.
     """
     of, total = len(group.failures), group.compared
     nearly = (failures >= _NEARLY * of) & (10 * passes <= failures)

@@ -385,7 +385,6 @@ def _joint_summary(texts: Iterable[str]) -> _Summary:
 
 
 def _first_type(facts: Mapping[str, Any], fields: Iterable[str]) -> str | None:
-    """Return the data type of the first tensor in the order of the fields; None without tensors."""
     for name in fields:
         value = facts.get(name)
         for text in value if isinstance(value, list) else [value]:

@@ -23,14 +23,14 @@ __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 REPETITIONS: Final = 10
 """The most runs of a case alone, to see whether it always fails."""
 _BROKEN_REPETITIONS: Final = 2
-"""How often it runs if the first run breaks the backend, since each then costs a process."""
+"""The same if the first run breaks the backend, since each run then costs a process."""
 
 
 _BATCH: Final = 8
-"""How many copies of a case that never fails alone run together to reproduce the failure."""
+"""How many copies of a case run together if the case never fails alone."""
 _MISSED: Final = 0.05
-"""The greatest probability that a case passes in all of its runs although it fails as often as the
-diagnosed one.
+"""A case that fails as often as the diagnosed one passes all of its runs with at most this
+probability.
 """
 
 
@@ -58,17 +58,17 @@ class Diagnosis:
     """What is known of a failing case.
 
     Attributes:
-        verdict: the first failing verdict on the case; if none failed, the first one.
+        verdict: the first failing verdict on the case; if there is none, the first verdict.
         failures: how often the case failed alone; 1 if a known fault waives the first run.
         runs: how often the case ran alone to see whether it fails.
         in_batch: whether the case failed among copies of itself; None if that was not tried.
         reduced: the smallest case found that fails in the same way; None if none was sought.
-        reduced_verdict: the latest verdict of the same kind on `reduced`, or on the case if it was
-            not reduced; None if there is none.
+        reduced_verdict: the latest verdict with the same kind of failure on `reduced` or, without
+            it, on the case; None if there is none.
         trials: the reduced case with one factor changed at a time, and the verdicts.
         culprit: the factor that is to blame; None if none was found.
-        rewritten: a wrong rewrite of the graph that gives the device's wrong outputs bit by bit;
-            None if none was sought or found.
+        rewritten: a wrong rewrite of the graph that gives the device's outputs bit by bit; None if
+            none was found.
         notes: sentences for the user.
         interrupted: whether Ctrl+C ended the reduction or the trials.
     """
@@ -88,7 +88,7 @@ class Diagnosis:
 
     @property
     def reproduced(self) -> bool:
-        """Whether the case failed in any run, and no known fault explains the first one."""
+        """Whether a run of the case failed, and no known fault waives the failure."""
         return self.verdict.status.fails_run
 
     @property
@@ -207,8 +207,8 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
 class _Again:
     """Checks whether a case fails as the diagnosed one does.
 
-    The case runs several times if the diagnosed one fails only sometimes, and in a batch if it
-    fails only in a batch.
+    If the diagnosed case fails only sometimes, the case runs several times; if only in a batch, in
+    a batch.
 
     Attributes:
         attempts: how often a case runs at most, until it fails.
@@ -227,7 +227,7 @@ class _Again:
     def __call__(self, case: Case) -> bool:
         """Return whether a verdict on the case is the same kind of failure.
 
-        If only signs of zeros differ, that must hold for the diagnosed case's verdict, too.
+        Differences in nothing but signs of zeros count only if the diagnosed case has no others.
         """
         for _ in range(self.attempts):
             for verdict in self._bench.verdicts([case] * self._batch):
@@ -253,9 +253,9 @@ class _Again:
 
 
 def _attempts(failures: int, runs: int) -> int:
-    """Return how often to run a case at most until it fails; 1 if all runs failed, or none.
+    """Return the most runs of a case until it fails; 1 if all runs failed, or none did.
 
-    It is 5 if half of the runs failed, and 29 if one of ten did.
+    For example, 5 if half of the runs failed, and 29 if one of ten did.
     """
     if not 0 < failures < runs:
         return 1
@@ -263,7 +263,6 @@ def _attempts(failures: int, runs: int) -> int:
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
-    """Return whether all listed differences are signs of zeros; False if none is listed."""
     differences = verdict.reason.differences if verdict.reason else ()
     return bool(differences) and all(
         {str(difference["expected"]), str(difference["actual"])} == {"0.0", "-0.0"}

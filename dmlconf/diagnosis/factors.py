@@ -1,7 +1,6 @@
-"""Change one factor of a failing case at a time, to see which one is the culprit.
+"""Change one factor of a failing case at a time, to find the culprit.
 
-The culprit is the factor whose change makes the case pass: if it passes with `metacommands=off`,
-that is the metacommand.
+If the case passes with `metacommands=off`, for example, the metacommand is the culprit.
 """
 
 from __future__ import annotations
@@ -114,13 +113,11 @@ _FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
     ),
     Relation.ORDER: ("order", "its nodes in the opposite order", "the order of the nodes"),
 }
-"""For some forms of a graph that must give the same outputs: the factor, the change, what is to
-blame.
-"""
+"""For some forms of a graph: the factor, the change, and what is to blame."""
 
 
 def _of_graph(case: Case) -> Iterator[Experiment]:
-    """Yield a graph in other forms, with owned inputs instead of constants, or with none owned.
+    """Yield a graph in other forms, and with other ownership, as `owned_otherwise` makes it.
 
     A graph that has a relation or must be rejected yields nothing.
     """

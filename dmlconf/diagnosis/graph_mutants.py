@@ -1,8 +1,7 @@
 """Mutants: wrong graphs that a compiler may run after a mistaken rewrite of a graph.
 
-`mutants_of` changes edges and drops nodes, but keeps inputs and outputs. For example, two nodes
-that differ in one attribute are merged, a node overwrites a tensor that is read later, or two
-operands are exchanged.
+`mutants_of` changes edges and drops nodes, but keeps inputs and outputs. For example, two different
+nodes are merged, a node overwrites a tensor that is read later, or two operands are exchanged.
 """
 
 from __future__ import annotations
@@ -133,7 +132,6 @@ def _merged(graph: Graph) -> Iterator[Mutant]:
 
 
 def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
-    """Return the fields in which two nodes of one operator differ, and the inputs fed otherwise."""
     sources = graph.sources()
     fields = [
         entry.name
@@ -151,11 +149,11 @@ def _differences(graph: Graph, first: Node, second: Node) -> list[str]:
 def _fed_by(
     graph: Graph, changes: Mapping[Slot, Slot], readers: frozenset[Slot] | None = None
 ) -> Graph:
-    """Return the graph with other tensors for some inputs of nodes, and for graph outputs.
+    """Return the graph in which nodes and graph outputs read other tensors.
 
     Args:
-        changes: from a tensor to the one that is read instead.
-        readers: the inputs of nodes that change; if None, all inputs and graph outputs do.
+        changes: for some tensors, the tensor that is read instead.
+        readers: the inputs of nodes that change; None to change all inputs and graph outputs.
     """
 
     def of_link(link: IntermediateEdge) -> IntermediateEdge:

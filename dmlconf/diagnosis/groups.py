@@ -20,13 +20,13 @@ from dmlconf.verdicts.verdict import Judgement, ReasonKind, Status, Verdict, fai
 __all__ = ["Group", "OperatorFailures", "operator_failures"]
 
 _REJECTIONS: Final = frozenset({ReasonKind.ACCEPTED_INVALID, ReasonKind.WRONG_REJECTION})
-"""Failures by a missing or wrong rejection; they are compared with rejected cases that pass."""
+"""Failures by a missing or wrong rejection; they are compared with correctly rejected cases."""
 
 _LEAST_LEFT: Final = 2
 """At least this many failures that do not meet a condition form a separate group."""
 
 _MOST_PARTS: Final = 3
-"""The most conditions that split the failures; those that are left over form one group."""
+"""The most conditions that split the failures; the failures left over form one group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Group:
         outcome: `broken`, `rejection` or `result`.
         reasons: the kinds of reason, the most frequent first, with their counts.
         explanation: what separates the failures from passes; None if nothing does, or if the facts
-            of no failure are known. Its `of` may also count failures of other groups, which do not
-            meet the condition.
+            of all failures are unknown. Its field `of` may also count failures of other groups,
+            which do not meet the condition.
         compared: how many passes the failures were compared with.
         failing: the failures, as indices of columns of `OperatorFailures.table.holds`.
-        passing: the passes that the failures were compared with, as such indices.
+        passing: the passes that the failures were compared with, likewise.
         variants: which variants of the backend fail; empty if all do, or if there are none.
     """
 

@@ -1,11 +1,11 @@
 """Find the earlier cases after which a case fails, by leaving out the others.
 
-A driver keeps caches, heaps and descriptors from one case to the next, so that a case may fail only
-after certain others in the same process. Parts of the log's sequence are left out, as long as the
-rest still fails in a new process.
+A driver keeps caches, heaps and descriptors between cases. So a case may fail only after certain
+others in the same process. The search leaves out parts of the log's sequence, as long as the rest
+still fails in a new process.
 
-If a case crashes its process only after others, it passes when it is tried again alone. Its verdict
-then shows no crash, but the log records the breakdown and the cases that had no outcome yet.
+If a case crashes its process only after other cases, it passes when it runs again alone. Its
+verdict then shows no crash, but the log records the breakdown and the cases without an outcome.
 
 Source: Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002.
 """
@@ -51,7 +51,7 @@ class Symptom:
     """A failure in a log: of a case, or of a process that broke down without a case to blame.
 
     Attributes:
-        cases: the case that failed; without a case to blame, all that may be to blame.
+        cases: the case that failed; without a case to blame, all cases that may be to blame.
         before: the cases that ran earlier in the process, in order.
         verdict: the verdict of the case; None without a case to blame.
         breakdown: a crash, a hang or a removed device; None if the case failed otherwise.
@@ -69,8 +69,8 @@ class OrderResult:
 
     Attributes:
         case: the case that failed again; if none did, the first of `symptom.cases` in the plan.
-        earlier: the fewest earlier cases found after which the case fails; if it did not fail
-            again, all earlier cases that the suite has.
+        earlier: the earlier cases that are needed, as few as were found; if the case did not fail
+            again, all that the suite has.
         before: how many cases of the suite ran earlier in the case's process.
         missing: how many cases that the suite lacks ran earlier.
         runs: how many sequences were run.
@@ -142,7 +142,7 @@ def minimal(
         until: when to stop, by `time.monotonic`.
 
     Returns:
-        the part, of at least one item, and whether time sufficed to find that each is needed.
+        the part, and whether time sufficed to find that each of its items is needed.
     """
     left, parts = list(items), 2
     while len(left) > 1:
@@ -183,7 +183,7 @@ class _Sequences:
         self.runs = 0
 
     def fail(self, names: Sequence[str]) -> bool:
-        """Return whether the last case of a sequence, or its process, fails in the same way."""
+        """Return whether the last case of a sequence, or its process, fails like the symptom."""
         self.runs += 1
         cases = [valid_case(self._plan[name]) for name in names]
         with open_bench(

@@ -25,8 +25,8 @@ _MOST_RUNS: Final = 12
 """The most mutants whose nodes run one by one on the device."""
 
 _NEAR: Final = 0.02
-"""How far a mutant's computed outputs may differ from the device's, as a share of the largest
-finite magnitude in the device's output. Otherwise the mutant does not run on the device.
+"""A mutant runs on the device only if its computed outputs differ from the device's by at most this
+share of the largest finite magnitude in the device's output.
 """
 
 
@@ -59,9 +59,9 @@ def same_as_rewritten(
 
     Args:
         outputs: the device's outputs of the graph.
-        own: the mutant of the case's own rewrite, which is tried first; None if it has none.
-        one_by_one: runs a graph's nodes on the device, since the reference's exponentials, for
-            example, have other last bits.
+        own: the mutant of the case's own rewrite, which is tried first; None without a rewrite.
+        one_by_one: runs a graph's nodes one by one on the device, which may round otherwise than
+            the reference.
     """
     mutants: Iterable[Mutant] = mutants_of(case.graph)
     candidates = [*([own] if own is not None else []), *islice(mutants, _MOST_MUTANTS)]
@@ -119,7 +119,6 @@ def _all(alike: Callable[[Array, Array], bool], computed: Outputs, outputs: Outp
 
 
 def _same_bits(one: Array, other: Array) -> bool:
-    """Return whether all elements have the same bits; all NaN are equal."""
     nan = np.isnan(one) & np.isnan(other)
     return bool(np.all(nan | (bits_of(one) == bits_of(other))))
 

@@ -96,8 +96,8 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
     """Return the condition that separates the cases best; None if nothing separates them.
 
-    Without passes, that is the condition that every case meets. It is also returned if nearly every
-    case fails, as with 401 failures and 16 passes, and only some failures meet the best condition.
+    Without passes, that is the condition that every case meets. The same holds if nearly every case
+    fails (`_FEW`), and some failures do not meet the best condition.
 
     Args:
         failing: indices of the group's failures.
@@ -120,7 +120,8 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
 
 
 _ODD: Final = 8.0
-"""If an exact atom has fewer bits, no pairs are tried. Others may fit by accident."""
+"""If an exact atom has fewer bits, no pairs are tried. An exact atom of more bits may fit by
+accident."""
 
 _MOST_SINGLE: Final = 20
 """The most atoms that are considered alone, besides exact ones."""
@@ -143,9 +144,7 @@ def _chosen(candidates: list[Explanation]) -> Explanation:
 
 
 def _explaining_bits(failures: Array, passes: Array, of: int, total: int) -> Array:
-    """Return `description_bits`; infinity where a condition holds for at least as large a share of
-    the passes as of the failures.
-    """
+    """Return `description_bits`; infinity if passes meet a condition as often as failures do."""
     against = failures.astype(np.int64) * total <= passes.astype(np.int64) * of
     return np.where(against, np.inf, description_bits(failures, passes, of, total))
 

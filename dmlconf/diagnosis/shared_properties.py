@@ -46,7 +46,7 @@ class SharedProperty:
         reasons: the kinds of reason, the most frequent first, with their counts.
         compared: how many passes of these operators the failures were compared with.
         condition: what separates the failures from passes; None if nothing does, or if the facts of
-            no failure are known.
+            all failures are unknown.
         simpler: a shorter condition with few exceptions, or None.
     """
 

@@ -52,7 +52,7 @@ class Archive:
         return self._store.get(key) if value is None and self._store is not None else value
 
     def put(self, key: str, value: Any) -> bool:
-        """Keep a value in the store, if there is one; return False if it is too large for it."""
+        """Keep a value in the store, if there is one; return False if the value is too large."""
         return self._store is None or self._store.put(key, value)
 
     def prune(self) -> None:

@@ -61,8 +61,8 @@ def make_folders(folder: Path) -> list[Path]:
         the folders that were missing, the outermost first; none if `folder` exists, even as a file.
 
     Raises:
-        OSError: a folder cannot be created. Those created above it are removed again if they are
-            empty.
+        OSError: a folder cannot be created. Folders that were created above it are removed again if
+            they are empty.
     """
     missing = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))[::-1]
     for at, each in enumerate(missing):
@@ -130,7 +130,6 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def _rest(content: bytes, limit: int) -> int:
-    """Return how many bytes to ask for next: at most limit + 1 are read in all."""
     return min(limit + 1 - len(content), _MOST_AT_ONCE)
 
 

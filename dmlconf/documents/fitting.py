@@ -52,7 +52,7 @@ class _Definitions:
 def fits(schema: _Schema) -> Fits:
     """Return a function that checks whether data fits the schema.
 
-    If it returns True, the data fits; if it returns False, the data may still fit.
+    If the function returns False, the data may still fit.
     """
     try:
         check = _fits(schema, _Definitions(schema.get("$defs", {})))

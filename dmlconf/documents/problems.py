@@ -49,14 +49,14 @@ def name_hint(
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a file.
+    """Something wrong in a file.
 
     Attributes:
         message: what was found and what was expected.
         line: from 1; 0 if unknown, or if the whole file is the problem.
         column: from 1, in characters; 0 if the line is unknown.
         source: the text of the line.
-        width: how many columns of the printed line are underlined at most.
+        width: the most columns of the printed line to underline.
     """
 
     path: Path

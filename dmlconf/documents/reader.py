@@ -1,7 +1,7 @@
 """Read a YAML file strictly into plain values, and find the line of any value.
 
 The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, and `1e20` is a number.
-It differs in that `-0` is -0.0, and that a key is always text: the key of `1: x` is "1".
+But `-0` is -0.0, and a key is always text: the key of `1: x` is "1".
 
 The reader rejects keys that are not scalars, duplicate keys, merge keys, tags, a second document,
 numbers that are too long, and decimals too large for FLOAT64. It rejects files that are empty, too
@@ -180,7 +180,6 @@ class _Builder:
 
 
 def _is_simple(event: Any) -> bool:
-    """Return whether an event is a scalar without tag and anchor."""
     return type(event) is yaml.ScalarEvent and event.tag is None and event.anchor is None
 
 

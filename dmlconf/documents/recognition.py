@@ -54,7 +54,7 @@ def recognised(path: Path) -> str | None:
     """Return the kind of a file that nobody wants overwritten, such as a run log.
 
     Returns:
-        None for any other file, such as a report; also if the file is empty, absent or unreadable.
+        None for other files, such as reports, and for empty, absent or unreadable files.
     """
     try:
         with open_regular(path) as stream:

@@ -13,8 +13,8 @@ _NEAR: Final = 10
 def without_repeats(tree: Any) -> list[Any]:
     """Return the different parts of a tree, the tree itself last.
 
-    A part that is a list or an object holds indices of earlier parts in place of its values; -1 is
-    the part right before it. `[[1, 2], [1, 2]]` becomes `[1, 2, [0, 1], [-1, -1]]`.
+    In place of its values, a list or an object holds indices of earlier parts; -1 is the part right
+    before it. `[[1, 2], [1, 2]]` becomes `[1, 2, [0, 1], [-1, -1]]`.
     """
     parts: list[Any] = []
     known: dict[tuple[Any, ...], int] = {}
@@ -47,7 +47,7 @@ def without_repeats(tree: Any) -> list[Any]:
 def with_repeats(parts: list[Any]) -> Any:
     """Return the tree that `without_repeats` took, with lists for tuples.
 
-    The tree must not be changed, since equal parts of it are one object.
+    The tree must not be changed, since equal parts are one object.
 
     Raises:
         LookupError, TypeError: the parts are damaged.

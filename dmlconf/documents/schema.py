@@ -166,7 +166,7 @@ def checked_document(
 
 
 def problems_in(read: Callable[[], object]) -> list[Problem]:
-    """Return the problems of the `InvalidFilesError` that a function raises, if it raises one."""
+    """Call a function; return the problems of the `InvalidFilesError` that it raises, if any."""
     try:
         read()
     except InvalidFilesError as error:
@@ -221,9 +221,9 @@ def _demand(error: _ValidationError) -> str | None:
 
 
 def _relevant(errors: Iterable[_ValidationError]) -> list[_ValidationError]:
-    """Return the errors of one alternative: the one with the deepest error in the data.
+    """Return the errors of the alternative that has the deepest error in the data.
 
-    Of several with an error as deep, it is the one with the fewest errors.
+    Among several, the alternative with the fewest errors counts.
     """
     by_branch: dict[Any, list[_ValidationError]] = {}
     for error in errors:

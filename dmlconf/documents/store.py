@@ -1,7 +1,7 @@
 """Keep in a folder, as JSON with a digest, results that are expensive to recompute.
 
-A folder or an entry that another user owns or may write to is not used, except on Windows, where
-this is not checked. A damaged entry is ignored.
+Folders and entries that another user owns or may write to are not used. On Windows, this is not
+checked. Damaged entries are ignored.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Entries(Protocol):
         """Return the value of a key; None if there is none, or it cannot be used."""
 
     def put(self, key: str, value: Any) -> bool:
-        """Store a value under a key if that is possible; return False if it is too large."""
+        """Store a value under a key if possible; return False if the value is too large."""
 
     def prune(self) -> None:
         """Remove entries beyond the limits."""
@@ -125,7 +125,7 @@ class Store:
         return True
 
     def prune(self, most_bytes: int | None = None) -> None:
-        """Remove the oldest entries until at most `most_bytes` are left (None: `__init__`'s)."""
+        """Remove the oldest entries until at most `most_bytes` are left; None for the default."""
         with suppress(OSError):
             if not self._is_usable():
                 return

@@ -63,8 +63,7 @@ class RecordingAgainst:
 
         Args:
             subject: the subject under test, whose own recordings are not used; None uses all files.
-            store: keeps the identifiers of each file's cases, so that a file is not decoded for a
-                case that it lacks.
+            store: keeps the identifiers of each file's cases, so that no file is decoded in vain.
         """
         self.path = path
         self.stale: list[str] = []
@@ -106,7 +105,8 @@ class RecordingAgainst:
     def digest(self, operator: str) -> str | None:
         """Return the digest of the file with an operator's cases, and the subject under test.
 
-        None once a case of the operator was stale: a cached judgement would hide that.
+        Once a case of the operator was stale, the result is None, since a cached judgement would
+            hide that.
         """
         if operator in self._stale_operators:
             return None
@@ -122,7 +122,7 @@ class RecordingAgainst:
     def _is_known_to_lack(self, case: Case) -> bool:
         """Return whether the recording lacks the case; False without a store or a file.
 
-        The list of recorded cases is stored, so that later runs need not decode the file for it.
+        The list of recorded cases is stored, so that later runs need not decode the file.
         """
         operator = case.operator_name
         if self._store is None or not self.content_digest(operator):
@@ -304,7 +304,7 @@ def _recorded(
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
     """Return whether any of a recording's files for the plan's operators may judge a subject.
 
-    The heads of all these files are read, so that an error in one shows before the run.
+    The heads of all these files are read, so that errors show before the run.
     """
     from dmlconf.backends.recording.store import StoredRecording
 

@@ -1,6 +1,6 @@
 """Consumers, which are called with each event of a run as it happens.
 
-The run log's consumer comes first, so that no verdict is lost if another one fails.
+The consumer of the run log comes first, so that no verdict is lost if another consumer fails.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ Consumer = Callable[[Event], None]
 def logging_to(log: LogWriter, *, failing: bool = False) -> Consumer:
     """Return a consumer that writes to a run log what the log does not have yet.
 
-    If a line cannot be written, the consumer raises `LogWriteError`. If the line has a verdict, the
-    error's `failing` counts this verdict, too.
+    If a line cannot be written, the consumer raises `LogWriteError`, whose `failing` also counts a
+    verdict in this line.
 
     Args:
         failing: whether the log already has a verdict that fails the run.
@@ -55,7 +55,7 @@ class LogKeeper:
     """A consumer that keeps the run log in memory for reports."""
 
     def __init__(self, most_unpacked: int = 2000, most_objects: int = MOST_OBJECTS) -> None:
-        """Choose when verdicts are kept in less memory, which makes reports take more time.
+        """Choose when to save memory, which makes reports take more time.
 
         Args:
             most_unpacked: in runs of more selected cases, or of an unknown number, verdicts are
@@ -107,8 +107,8 @@ def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) 
 
     Args:
         log: takes each event first; if it raises, the run ends.
-        others: take each event after the log. One that raises an `Exception` gets no more events;
-            the first such error is raised after the run. `KeyboardInterrupt` stops the run.
+        others: take each event after the log. A consumer that raises an `Exception` gets no more
+            events; the first such error is raised after the run. `KeyboardInterrupt` stops the run.
 
     Raises:
         LogWriteError: the log cannot be written any more.

@@ -69,7 +69,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A case is not run, since the backend lacks what it needs, such as its feature level.
+    """A case is not run, since the backend lacks what the case needs, such as a feature level.
 
     Only runs whose outcomes are not judged have this event.
 
@@ -82,7 +82,7 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """One run of a failing case ended; the verdict on the case follows later.
+    """A run of a failing case ended; the verdict on the case follows later.
 
     Attributes:
         attempt: the judgement on this run.
@@ -126,4 +126,4 @@ class Finished:
 
 
 Event = Opened | Repeated | Executed | Unsupported | Retried | Judged | Interrupted | Finished
-"""One thing that happened in a run."""
+"""Something that happened in a run."""

@@ -1,4 +1,4 @@
-"""The exit codes of all commands, which are the same on every platform."""
+"""The exit codes of all commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
     NOTHING_SELECTED = 5
     """No case was selected, or there is nothing to do: nothing failed, or nothing was captured."""
     INCOMPLETE = 6
-    """The command was interrupted, a selected case has no verdict, or a run's log was lost."""
+    """The command was interrupted, a selected case has no verdict, or a log or journal was lost."""
     NOTHING_CHECKED = 7
     """The run is complete and nothing fails it, but no case passed or was waived.
 
@@ -45,7 +45,7 @@ def exit_code_of(error: ExpectedError) -> ExitCode:
     """Return the exit code of an error that the user can fix.
 
     Raises:
-        TypeError: this function knows no exit code for the class of the error.
+        TypeError: the class of the error has no exit code.
     """
     from dmlconf.backends.protocol import BackendError
     from dmlconf.certification.errors import (

@@ -107,8 +107,8 @@ def new_temporary_log() -> Path:
     """Create an empty run log in `temporary_log_directory`, and remove logs as `new_log` does.
 
     Raises:
-        OSError: as for `new_log`; there is no folder for temporary files; or the folder of logs is
-            a link, belongs to another user, or can be written to by others.
+        OSError: as for `new_log`; or there is no folder for temporary files; or the folder of logs
+            is not the user's own (`is_own_folder`).
     """
     return _new_log(temporary_log_directory(), mode=0o700)
 
@@ -288,7 +288,6 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
 
 
 def _stream(path: Path, earlier: EarlierRun | None) -> IO[str]:
-    """Open a locked log for writing, or for appending to an earlier run."""
     if not stat.S_ISREG(path.stat().st_mode):
         message = "not a regular file; reports are read from the log, so it must be one"
         raise click.UsageError(printable(f"--log {path}: {message}"))

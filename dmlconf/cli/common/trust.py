@@ -1,12 +1,12 @@
 """Settings of a configuration file that need the user's permission.
 
-A file that comes with a checkout of somebody else's repository must not load code, reach the
-network, write outside its folder or decide what a certificate must meet. Such settings are errors
-unless the user has allowed the file with `dmlconf config allow`, or gives `--trust-config`. A
-setting that an option or a variable overrides is no error.
+A file in somebody else's repository must not load code, reach the network, write outside its folder
+or decide what a certificate must meet. A setting that does so is an error unless the user allows
+the file with `dmlconf config allow`, or gives `--trust-config`. An option or a variable that
+overrides the setting prevents the error.
 
-Permission is an empty file in the user's own folder. Its name is a digest of the configuration
-file's path and content, so a changed or moved file must be allowed again.
+A permission is an empty file in the user's own folder, named by a digest of the configuration
+file's path and content. A changed or moved file must be allowed again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of commands that test one backend, passed to the command as one value."""
+"""The options of commands that test one backend, as one value."""
 
 from __future__ import annotations
 

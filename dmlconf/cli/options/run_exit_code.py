@@ -1,7 +1,4 @@
-"""The exit code of a run, and the options `--fail-on` and `--min-passed`, which decide on it.
-
-Also the help of `--waivers` and `--no-known-faults`, which several commands have.
-"""
+"""The exit code of a run, and the options `--fail-on` and `--min-passed`, which decide on it."""
 
 from __future__ import annotations
 

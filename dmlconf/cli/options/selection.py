@@ -1,4 +1,4 @@
-"""The options that select cases, such as `-o` and `-k`, and loading the cases that they select."""
+"""Select cases by options such as `-o` and `-k`, and load them."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def _loaded(
 ) -> tuple[Suite, Selection]:
     """Return the suite, and the selection with full identifiers in place of short names in lists.
 
-    More files are parsed, scope by scope, until each name has a case or no scope is left.
+    Wider and wider scopes are parsed until each name has a case.
     """
     names: list[list[str]] = []
     unknown: list[list[str]] = []
@@ -318,7 +318,7 @@ def _loaded(
 
 
 def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
-    """Return the certification profile with this name, such as `5_0+model`, or in this file.
+    """Return the certification profile of a name, such as `5_0+model`, or of a file's path.
 
     Args:
         others: profiles of the configuration file, which the error lists as well.

@@ -1,6 +1,6 @@
-"""Where a run's cases run: on this machine, or on a scheduler's workers, as options say.
+"""Options that say where a run's cases run: on this machine, or on the workers of a scheduler.
 
-A `Target` is what runs the cases, not the specification that a backend follows.
+Here a `Target` is what runs the cases, not the specification that a backend follows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Report the first node whose output differs from the CPU provider's, and what software is suspect.
 
-The suspect is DirectML if one of its dispatches fails, and ONNX Runtime's DirectML provider if all
-pass. Otherwise there is no suspect.
+DirectML is suspect if one of its dispatches fails, and ONNX Runtime's DirectML provider if all
+dispatches pass. Otherwise nothing is suspect.
 """
 
 from __future__ import annotations
@@ -82,7 +82,6 @@ def suspect(verdicts: Sequence[Verdict]) -> str:
 
 
 def _known_errors(verdicts: Sequence[Verdict]) -> str:
-    """Return a note on operators whose pages have known errors; empty if there are none."""
     names = dict.fromkeys(verdict.operator for verdict in verdicts)
     # Graphs have no page of their own.
     known = [name for name in names if getattr(entry_of(name), "page_errors", ())]

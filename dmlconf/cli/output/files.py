@@ -29,8 +29,8 @@ def replaced(
         own: the kind of file that is written, as `recognised` names it.
 
     Raises:
-        click.UsageError: the check failed, or the file is of another kind that must not be
-            overwritten, such as a case file.
+        click.UsageError: the check failed, or the file must not be overwritten, such as a case
+            file.
         OutputError: the content could not be written.
     """
     require_replaceable(f"{option} {path}", path, own)

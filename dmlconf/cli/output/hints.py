@@ -33,7 +33,7 @@ def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
 def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
     """Yield hints on cases that this run left unchecked since they have no expectation.
 
-    Cases of the bundled suite get no hints, and neither do those whose folder has a recording.
+    Cases of the bundled suite, and cases whose folder has a recording, get no hints.
     """
     templates = {each.identifier: each.template for each in outside_the_bundled_suite(plan)}
     unchecked = dict.fromkeys(

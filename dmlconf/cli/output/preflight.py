@@ -1,7 +1,4 @@
-"""Check that a command may and can write its files, before a typo costs hours.
-
-`prepare_files` checks all files of a command before its work, `require_replaceable` a single one.
-"""
+"""Check before the work of a command that it may and can write its files."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ __all__ = ["prepare_files", "require_replaceable"]
 def require_replaceable(
     option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
 ) -> None:
-    """Check that a command may replace a file: it is no input, and of no other kind.
+    """Check that a command may replace a file: it is neither an input nor a file of another kind.
 
     Args:
         option: the option with its file, such as `--log run.jsonl`, for messages.
@@ -57,7 +54,7 @@ def prepare_files(
 
     Args:
         files: pairs of the option that names a file, for messages, and the file.
-        log: the one of these files that becomes a run log; it may replace a run log.
+        log: the file that becomes a run log; it may replace a run log.
 
     Raises:
         click.UsageError: a file cannot or must not be written; no new folder is left behind.
@@ -81,7 +78,6 @@ def prepare_files(
 
 
 def _require_writable(file: Path) -> None:
-    """Raise `OSError` if a file, except a pipe or device, cannot be written."""
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, else occasional lines; rounded durations."""
+"""Progress on standard error: a bar on a terminal, else occasional lines."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def graph_lines(
 ) -> Iterator[str]:
     """Yield lines on each node: sources of its inputs, targets of its outputs, attributes.
 
-    Attributes without a value are left out, and so are lengths of arrays, such as AxisCount.
+    Attributes without a value and lengths of arrays, such as AxisCount, are left out.
 
     Args:
         tensor_text: formats a tensor's desc.

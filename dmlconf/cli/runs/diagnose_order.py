@@ -36,7 +36,8 @@ _MOST_NAMED: Final = 10
 """How many earlier cases are printed; the file of the sequence has all of them."""
 
 _MOST_SELECTED: Final = 1_000
-"""For this many cases or more, all files are read, not only those that may have the cases."""
+"""If the search needs this many cases or more, all files are read, not only those that may have
+them."""
 
 _VERBS: Final = {
     None: ("fails", "fail", "failed"),

@@ -28,8 +28,8 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
     """Return the run that a file holds.
 
     Args:
-        path: a run log; a certificate (`.dmlcert`), whose verdicts stay as they are; or a recording
-            (`.dmlrec`, or a folder), whose outcomes are judged against the reference.
+        path: a run log; a certificate (`.dmlcert`); or a recording (`.dmlrec`, or a folder), whose
+            outcomes are judged against the reference.
         suite: the case files that a recording belongs to; empty for the bundled suite.
 
     Raises:

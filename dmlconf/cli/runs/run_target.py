@@ -51,10 +51,9 @@ class Presentation:
     """What to write, show and demand of a run.
 
     Attributes:
-        log_file: the log, to whose name the target's label is added; None for the log that
-            `default_log` creates.
+        log_file: the log, to whose name the target's label is added; None for `default_log`.
         resume: whether to continue the run in that log.
-        reports: the reports to write, to whose files' names the label is added as well.
+        reports: the reports to write; the names of their files get the label, too.
         dump_folder: where failing cases are written; None for nowhere.
         base_run: an earlier run whose times are compared; None for none.
         fail_slower: how many times as long an operator must take to fail the run; None for never.
@@ -99,8 +98,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     """Run the cases on a target, close the target, report, and return the exit code.
 
     Args:
-        runs: one run, in a list from which it is taken, so that its plan is freed before the
-            reports.
+        runs: a list of one run, which is taken out to free its plan before the reports.
 
     Raises:
         click.UsageError: the log belongs to another run, or cannot be opened.

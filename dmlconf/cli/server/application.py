@@ -1,6 +1,6 @@
 """Answer requests to `dmlconf history serve` with the pages that `reports.history.site` makes.
 
-A request must have the server's token, in a cookie or in its query, as in the printed address. The
+A request must have the server's token in a cookie or, like the printed address, in its query. The
 answer to a query with the token sets the cookie and redirects to the page, except for `feed.xml`.
 """
 

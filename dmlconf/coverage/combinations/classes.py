@@ -43,7 +43,8 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 def data_input(operator: Operator) -> str | None:
     """Return the input whose data has a class; None if there is none.
 
-    It is the first input without `bounds` in the catalogue. Indices have bounds, except ONE_HOT's.
+    This is the first input without `bounds` in the catalogue. Indices have bounds, except
+    ONE_HOT's.
     """
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
@@ -58,8 +59,8 @@ def data_classes(data_types: Sequence[DataType]) -> tuple[str, ...]:
 def data_class(case: Case) -> str | None:
     """Return the class of the data of `data_input`.
 
-    None if that input is absent, if its data is unknown or all zeros, or if it has more than
-    `MOST_ELEMENTS` elements. Of an array of tensors, the first one counts.
+    None if the input is absent, or has unknown data, only zeros, or more than `MOST_ELEMENTS`
+    elements. Of an array of tensors, the first one counts.
     """
     data_name = data_input(case.operator)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)

@@ -1,8 +1,4 @@
-"""Say why two values of parameters cannot go together, such as an absent tensor and its layout.
-
-The reason follows from the meaning of the values, from `schemas/combinations/`, or from the
-catalogue.
-"""
+"""Say why two values of parameters cannot go together, such as an absent tensor and its layout."""
 
 from __future__ import annotations
 
@@ -66,7 +62,6 @@ def _by_definition(operator: Operator, values: Mapping[str, str]) -> str | None:
 
 
 def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
-    """Return why no output can share the buffer of an input; None if there is no reason."""
     sources = {pair.input for pair in operator.in_place}
     inputs = {each.name for each in operator.of_kind(FieldKind.INPUT)}
     if len(sources) == 1 and values.get(f"{_LAYOUT}{next(iter(sources))}") == "broadcast":
@@ -79,7 +74,6 @@ def _not_in_place(operator: Operator, values: Mapping[str, str]) -> str | None:
 def _without_layout(
     operator: Operator, name: str, layout: str, values: Mapping[str, str]
 ) -> str | None:
-    """Return why a tensor cannot have a layout; None if there is no reason."""
     tensor = name.removeprefix(_LAYOUT)
     if values.get(tensor) == ABSENT:
         return "an absent tensor has no layout"

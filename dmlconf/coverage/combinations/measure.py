@@ -90,7 +90,6 @@ class CombinationCoverage:
 def _pairs(
     operator: Entry, parameters: tuple[Parameter, ...]
 ) -> Iterator[tuple[Combination, tuple[Assignment, ...]]]:
-    """Yield each pair of values, with what it says about a desc."""
     for one, other in combinations(parameters, 2):
         seconds = [(value, other.assigned(value)) for value in other.values]
         for value in one.values:

@@ -73,7 +73,7 @@ class _Question:
 
 
 class _Open:
-    """An unknown value. It cannot be a member of a set, since it has no hash."""
+    """An unknown value, which has no hash and cannot be a member of a set."""
 
     def __hash__(self) -> int:
         raise ExpressionError("unknown")
@@ -252,4 +252,4 @@ FUNCTIONS_OF_OPEN_NUMBERS: Final[Mapping[str, Callable[..., Any]]] = {
     "product": _product,
     "sum": _sum,
 }
-"""The functions of expressions by name; some are replaced so that they take open numbers, too."""
+"""The functions of expressions, some of which are replaced to take open numbers, too."""

@@ -1,4 +1,4 @@
-"""The parameters of an operator, the values that they may have, and the values that a case has.
+"""The parameters of an operator, their possible values, and the values of a case.
 
 Data types, ranks, layouts, attributes, memory and classes of data follow from the catalogue.
 Families of operators add others, such as sizes (`spaces`).
@@ -39,10 +39,10 @@ Read = Callable[[Case, Namespace], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of an operator.
+    """A parameter of an operator.
 
     Attributes:
-        name: what to call it, such as `layout of OutputTensor`.
+        name: such as `layout of OutputTensor`.
         values: the values whose pairs are counted, such as `padded`.
         read: returns the value of a case, which `values` may lack; None if the case has none.
         assigned: returns what a value says about a desc.
@@ -91,7 +91,6 @@ def _first(desc: Desc, name: str) -> TensorDesc | None:
 
 
 def _first_of(desc: Desc, names: tuple[str, ...]) -> TensorDesc | None:
-    """Return the first present tensor of a group, or None."""
     return next((tensor for name in names if (tensor := _first(desc, name)) is not None), None)
 
 

@@ -36,13 +36,13 @@ _ANSWERS: Final = Answers()
 """The answers that all values of `open_numbers` share; `possible` sets them for each evaluation."""
 
 _IMPLIED: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
-"""Properties that a layout implies besides `Packed=False`, by layout."""
+"""Properties that a layout implies besides `Packed=False`."""
 
 _NO_TABLE: Final = "no table of tensor support lists them together"
 
 _MOST_OPTIONAL: Final = 10
-"""A condition that reads n known fields, and more than `_MOST_OPTIONAL // n` unknown optional ones,
-counts as possible. Otherwise each unknown optional field is tried both present and absent."""
+"""A condition counts as possible if it reads n known fields and more than `_MOST_OPTIONAL // n`
+unknown optional ones. Otherwise, each of the optional ones is tried both present and absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ def broken_by(operator: Operator, assigned: tuple[Assignment, ...]) -> str | Non
 def _impossible_with_each_value(
     operator: Operator, known: Mapping[str, Any], field: Field
 ) -> str | None:
-    """Return why a desc is impossible with a field's first value, if it is so with every value.
+    """Return why a desc is impossible whatever a field's value is: the reason for the first value.
 
-    None if the desc is possible with one value, or if `_values` lists none for the field.
+    None if one value makes the desc possible, or if `_values` lists no value for the field.
     """
     reasons = []
     for value in _values(field):
@@ -116,7 +116,6 @@ def _impossible_with_each_value(
 
 
 def _values(field: Field) -> tuple[Any, ...]:
-    """Return the values of a flag or an enumeration; none for data types and other fields."""
     match field.attribute_kind:
         case AttributeKind.BOOL:
             return (False, True)
@@ -130,7 +129,7 @@ def _unfit_sizes(
 ) -> str | None:
     """Return why no sizes fit the known layouts and classes of sizes; None if some sizes do.
 
-    Also None if no layout except `packed` is known.
+    If no layout except `packed` is known, the result is None, too.
     """
     layouts = {each.field: each.value for each in assigned if each.part == LAYOUT}
     tensors = [name for name, layout in layouts.items() if layout != "packed"]
@@ -158,7 +157,7 @@ def _unfit_sizes(
 
 @cache
 def _forms(operator: Operator, name: str, layout: str) -> tuple[tuple[_Tensor, ...], str]:
-    """Return tensors of all ranks that have a layout, and the reason to give if there are none."""
+    """Return tensors of all ranks with a layout, and the reason if there are none."""
     forms, reason = [], ""
     for rank in sorted(ranks_of(operator, name), reverse=True):
         always_one = {at: _always_one(operator, name, rank, at) for at in range(rank)}

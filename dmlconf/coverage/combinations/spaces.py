@@ -29,8 +29,9 @@ class FamilyParameter:
     """A parameter that a family's file describes.
 
     Attributes:
-        value: an expression over a desc's fields and terms, its first `Input` and `Output`, or over
-            `graph_facts`. If it fails or is None, a case lacks the parameter.
+        value: an expression over the fields and terms of a desc and its first tensors, `Input` and
+            `Output`; of a graph, over `graph_facts`. A case lacks the parameter if evaluation fails
+            or gives None.
         classes: conditions over `Value`, by the name of the class; the first that holds counts.
     """
 
@@ -71,7 +72,7 @@ class Exclusion:
     """Values that cannot go together, or one value that is impossible.
 
     Attributes:
-        when: pairs of a pattern of a parameter's name and a pattern of its value; one or two pairs.
+        when: one or two pairs: a pattern of a parameter's name, and a pattern of its value.
         because: the reason, as a sentence.
     """
 

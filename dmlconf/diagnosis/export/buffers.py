@@ -28,9 +28,9 @@ class Expected:
     Attributes:
         values: the elements that the case states or else the reference computes, shaped like the
             tensor's Sizes.
-        permitted: intervals (lowest, highest) of the same shape; an element in one of them is
-            right. Intervals do not show all that is right, such as a subnormal result flushed to
-            zero. From NaN to NaN only NaN is permitted, from -infinity to infinity any value.
+        permitted: intervals (lowest, highest) of the same shape; an element in one of the intervals
+            is right. Other elements may be right, too, such as a subnormal result flushed to zero.
+            From NaN to NaN only NaN is permitted, from -infinity to infinity any value.
         signed_zeros: whether -0 and 0 are different numbers.
     """
 
@@ -42,7 +42,7 @@ class Expected:
 def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
     """Return a tensor's buffer: its elements where its desc places them, and zeros elsewhere.
 
-    Its length is TotalTensorSizeInBytes rounded up to a multiple of 4.
+    The length of the buffer is TotalTensorSizeInBytes rounded up to a multiple of 4.
     """
     size = -(-tensor.TotalTensorSizeInBytes // 4) * 4
     elements = np.zeros(size * 8 // tensor.DataType.bits, tensor.DataType.dtype)
@@ -54,7 +54,7 @@ def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
 
 
 def offsets_of(tensor: TensorDesc) -> list[int]:
-    """Return where each element lies in the buffer, in elements, in row-major order."""
+    """Return the offset of each element in the buffer, in elements, in row-major order."""
     strides = tensor.Strides or packed_strides(tensor.Sizes)
     offsets: list[int] = element_offsets(tensor.Sizes, strides).ravel().tolist()
     return offsets

@@ -21,9 +21,9 @@ from dmlconf.tensors.scalar import scalar_bytes
 __all__ = ["MOST_BYTES", "cpp_program"]
 
 MOST_BYTES: Final = 1 << 18
-"""The most bytes that a case's buffers should have; larger programs are hard to compile.
+"""The most bytes that a case's buffers should have, since larger programs are hard to compile.
 
-`cpp_program` does not check it.
+`cpp_program` does not check this.
 """
 
 _TEMPLATE: Final = Path(__file__).parent / "templates" / "case.cpp"
@@ -44,7 +44,7 @@ def cpp_program(
 
     Args:
         case: the case, whose data are arrays.
-        title: what the program shows, in one line.
+        title: a line that says what the program shows.
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
         graph: whether an operator is compiled as a graph of one node.

@@ -155,7 +155,7 @@ def _resource(path: Path, name: str, tensor: TensorDesc, data: Array | None) -> 
 
 
 def _file_name(tensor: str) -> str:
-    # Names in graphs keep all of their characters, since `a` and `a-` may name two inputs.
+    # This changes `InputTensors[1]`, but no name in a graph: `a` and `a-` may be two inputs.
     return re.sub(r"[^\w.-]+", "-", tensor.removesuffix("]")) + ".dat"
 
 

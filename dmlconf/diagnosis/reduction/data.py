@@ -43,8 +43,8 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
         case: the case, whose data are arrays.
 
     Returns:
-        arrays by input, of ones or valid indices for inputs that the case lacks; None if `part` is
-        SPECIAL and no element is special.
+        arrays by input. Inputs without an array in the case get ones, or valid indices. The result
+        is None if `part` is SPECIAL and no element is special.
     """
     fitting: dict[str, Array] = {}
     special = False
@@ -72,7 +72,7 @@ def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | Non
 
 
 def _speciality(values: Array) -> Array:
-    """Return how special each element is: 0 if ordinary, 1 if only negative, up to 5 for NaN."""
+    """Return how special each element is, from 0 if ordinary to 5 for NaN and -infinity."""
     flat = values.ravel()
     if flat.dtype.kind != "f":
         return (flat < 0).astype(int)
@@ -111,7 +111,7 @@ def _cast(values: Array, data_type: DataType) -> Array:
 def _indexed_count(desc: Desc) -> int:
     """Return how many elements an index may choose from in the desc's first tensor.
 
-    They lie along Axis; without a valid Axis, along the shortest dimension.
+    The elements lie along Axis or, without a valid Axis, along the shortest dimension.
     """
     tensor = next(value for value in desc.values() if isinstance(value, TensorDesc))
     axis = desc.get("Axis")
@@ -140,9 +140,10 @@ def _in_range(array: Array, count: int) -> Array:
 
 
 def data_cost(case: Case) -> tuple[int, int, int]:
-    """Return how many elements are not +0, how many are neither +0 nor 1, and how long those are.
+    """Return how many elements are not +0, how many are neither +0 nor 1, and their length.
 
-    The third number counts the digits and other characters of the first 64 of each array.
+    The length is that of the decimal forms of the first 64 elements of each array that are neither
+    +0 nor 1.
     """
     not_zero = others = digits = 0
     for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
@@ -164,7 +165,8 @@ the smallest change is of about a sixteenth."""
 def simpler_values(array: Array, *, index: bool) -> Iterator[Array]:
     """Yield the array with elements set to 0 or 1, the largest changes first.
 
-    Then floating-point numbers are rounded, or limited to -1 to 1 if finite.
+    At last, a floating-point array comes with rounded elements, and with finite elements limited to
+    -1 to 1.
 
     Args:
         index: whether the elements are indices, which are set to 0 only.
@@ -194,8 +196,8 @@ def plain_values(case: Case, word: str | None = None) -> dict[str, Array]:
 
     Args:
         case: the case; data that are not arrays stay as they are.
-        word: a word of `DATA_WORDS`; the elements for which it holds become 1. None to give every
-            element an ordinary value. Indices become 0 instead.
+        word: a word of `DATA_WORDS`; the elements for which it holds become 1, and indices 0. If
+            None, all elements become ordinary values, and indices 0.
     """
     data: dict[str, Any] = dict(case.data)
     for name, field, tensor in tensors_of(case.entry, case.desc, FieldKind.INPUT):

@@ -64,7 +64,7 @@ def changed_graph(
     Args:
         graph: a graph that breaks only permitted constraints.
         changes: other descs, by node.
-        fixed: for each node, the numbers of its desc that stay as they are.
+        fixed: for each node, the numbers of its desc that must not change.
         permitted: names of constraints that may be broken.
 
     Returns:
@@ -166,7 +166,7 @@ def with_node_tensor(node: Node, name: str, tensor: TensorDesc) -> Desc:
 
 
 def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> TensorDesc | None:
-    """Return a tensor after another of the same buffer changed from `before`; None if none fits."""
+    """Return a tensor that fits another one in its buffer after that changed; None if none fits."""
     sizes: tuple[int, ...] | None = changed.Sizes
     if tensor.Sizes != before.Sizes:
         sizes = _viewed(tensor.Sizes, before, changed.Sizes)
@@ -181,9 +181,12 @@ def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> T
 def _viewed(
     sizes: tuple[int, ...], before: TensorDesc, changed: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the sizes of one view of a buffer after another view changed from `before`.
+    """Return the sizes of a view after another view of the buffer changed; None if unknown.
 
-    None if they cannot be told.
+    Args:
+        sizes: the view's sizes before the change.
+        before: the other view before its change.
+        changed: the other view's new sizes.
     """
     rank = len(changed)
     if before.DimensionCount != rank:

@@ -73,7 +73,7 @@ def _nodes(search: Search) -> list[Node]:
 
 
 def graph_part(case: Case, names: Collection[str]) -> GraphCase:
-    """Return some nodes as a separate graph, with the data that reach them in the reference.
+    """Return some nodes as a separate graph. The reference computes the data of its new inputs.
 
     Args:
         case: the graph, whose data are arrays.
@@ -188,7 +188,7 @@ def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterato
 
 
 def _ends(graph: Graph, slot: Slot) -> list[Slot]:
-    """Return the tensor; for an input of the graph, the tensors that it feeds with equal Sizes."""
+    """Return the tensor or, for an input of the graph, the tensors of equal Sizes that it feeds."""
     if slot[0] != INPUT:
         return [slot]
     tensor = graph.inputs[slot[1]]

@@ -41,7 +41,7 @@ def size_refs(operator: Operator, desc: Desc) -> Iterator[NumberRef]:
 
 
 def number_at(desc: Desc, ref: NumberRef) -> Any:
-    """Return the size or attribute that a reference names; the tensor, for a data type."""
+    """Return the size or attribute that a reference names, or the tensor whose data type it is."""
     value = desc[ref.field]
     if ref.index is not None:
         value = value[ref.index]
@@ -49,7 +49,7 @@ def number_at(desc: Desc, ref: NumberRef) -> Any:
 
 
 def with_number(desc: Desc, ref: NumberRef, number: Any) -> dict[str, Any]:
-    """Return the desc with another size or attribute at a reference; another tensor, for a type."""
+    """Return the desc with another size or attribute at a reference, or with another tensor."""
     if ref.dimension is None:
         return _with_value(desc, ref.field, ref.index, number)
     value = desc[ref.field]
@@ -70,7 +70,7 @@ def _with_value(desc: Desc, field: str, index: int | None, value: Any) -> dict[s
 def with_sizes(tensor: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
     """Return a tensor with other Sizes.
 
-    Its strides stay if their number fits, and its declared size if it is large enough.
+    The strides stay if their number fits, and the declared size if it is large enough.
     """
     strides = tensor.Strides
     if strides is not None and len(strides) != len(sizes):

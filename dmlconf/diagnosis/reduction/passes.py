@@ -35,7 +35,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["PASSES", "reduce_data"]
 
 _MOST_SIZES_PAIRED: Final = 12
-"""If more sizes than this are equal, not every pair and triple of them is changed together."""
+"""If at most this many sizes are equal, pairs and triples of them are changed together, too."""
 
 
 def _reduce_sizes(search: Search) -> None:

@@ -1,8 +1,8 @@
 """Reduce a case: try smaller and simpler ones, and keep each that still fails.
 
-This is delta debugging (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input,
-2002) of nodes, sizes, dimensions, layouts, data types, attributes and data. No tried case breaks a
-constraint that the original meets, except unenforced ones of a graph's nodes.
+The method is delta debugging (Zeller and Hildebrandt, Simplifying and isolating failure-inducing
+input, 2002). No tried case breaks a constraint that the original meets, except constraints of a
+graph's nodes that DirectML does not enforce.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Reduced:
 def with_own_data(case: Case) -> Case:
     """Return the case with arrays for data, and without the outputs and tolerances that it states.
 
-    A case that must be rejected keeps what it states, and only the data that are arrays.
+    A case that must be rejected keeps its expectation and, of its data, only arrays.
     """
     if isinstance(case.expectation, ExpectedRejection):
         data = {name: array for name, array in case.data.items() if isinstance(array, np.ndarray)}

@@ -1,7 +1,7 @@
 """Make a desc valid again after some of its numbers changed, by solving broken constraints.
 
 If `OutputTensor.Sizes[1] == FilterTensor.Sizes[0]` is broken, one side is set to the value of the
-other. So a change of a size propagates to all sizes that depend on it.
+other. In this way, a change of a size reaches all sizes that depend on it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def repaired(
     fixed: frozenset[NumberRef],
     permitted: frozenset[str] = frozenset(),
 ) -> Desc | None:
-    """Return the desc, changed so that it breaks only permitted constraints; None if none is found.
+    """Return the desc, changed until it breaks only permitted constraints; None if that fails.
 
     Args:
         fixed: the numbers that must not change.
@@ -293,7 +293,7 @@ def _of_comparison(
 
 
 def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
-    """Yield a generator's expression for each item that meets its conditions."""
+    """Yield a generator's expression for each item that meets the generator's conditions."""
     if len(each.generators) != 1:
         return
     loop = each.generators[0]

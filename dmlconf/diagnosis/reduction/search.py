@@ -67,7 +67,7 @@ class Search:
         return repaired(self.case.operator, desc, fixed, self.permitted)
 
     def attempt(self, candidate: Case) -> bool:
-        """Adopt a case if it is valid, fails, and costs less than the smallest; return whether so.
+        """Adopt a valid case that fails and costs less than `case`; return whether it was adopted.
 
         A case is tried once; the result is False when it comes again.
 
