@@ -1,4 +1,4 @@
-"""The entry point of `dmlconf`: find the command, run it, and turn errors into exit codes."""
+"""The entry point of `dmlconf`: find and run the command, and turn errors into exit codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["cli", "main"]
 
 
 class _LazyGroup(click.Group):
-    """A group that imports a command only when it is needed."""
+    """A group that imports each command when needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMAND_NAMES)

@@ -1,4 +1,4 @@
-"""Compare two runs: the verdicts case by case, the facts in their headers, and their times."""
+"""Compare two runs: their verdicts, the facts in their headers, and their times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from 0.3 to 0.45. The margin is the greatest share of its limit that an output u
 
 
 class Change(StrEnum):
-    """How the verdict on a case changed between two runs; the most severe change comes first.
+    """How the verdict on a case changed between two runs, the most severe change first.
 
     Of two verdicts, a single `not run` counts as none. A failure of a case that the base lacks is
     new. The values are part of JSON reports and must not change.
@@ -42,7 +42,7 @@ class Change(StrEnum):
         return _LABELS.get(self, str(self))
 
     def counted(self, cases: int) -> str:
-        """The words that follow a number of cases: `new failure` for 1, `new failures` for 2."""
+        """The words after a number of cases: `new failure` for 1, `new failures` for 2."""
         return self.label if cases == 1 else _PLURALS.get(self, self.label)
 
 
@@ -97,8 +97,7 @@ class Difference:
 
     Attributes:
         name: the name of the fact, such as `driver`.
-        base: the value in the base run as text, empty if it has none. Digests of the suite and the
-            catalogue are cut to 12 characters.
+        base: the value in the base run as text, or empty. Digests are cut to 12 characters.
         new: the value in the new run, likewise.
     """
 
@@ -112,11 +111,10 @@ class Comparison:
     """Two runs side by side.
 
     Attributes:
-        base: the run with which the new one is compared, usually an earlier one.
-        differences: the facts of the runs that differ: backend, environment, version of dmlconf,
-            suite, catalogue, source of expected values, and options.
-        changes: one entry for each case that is in either run, the most severe change first.
-        timing: the times on the device, and which operators take longer.
+        base: the run with which the new one is compared.
+        differences: the facts that differ, such as the backend, the environment and the options.
+        changes: an entry for each case of either run, the most severe change first.
+        timing: the times on the device.
     """
 
     base: RunLog
@@ -126,12 +124,12 @@ class Comparison:
     timing: Timing
 
     def of(self, change: Change) -> list[Changed]:
-        """Return the cases with this change, in the new run's order; those it lacks come last."""
+        """Return the cases with this change, in the order of the new run, then of the base."""
         return [entry for entry in self.changes if entry.change is change]
 
     @property
     def fails_newly(self) -> bool:
-        """Whether any case fails in the new run that did not fail in the base."""
+        """Whether a case fails in the new run that did not fail in the base."""
         return bool(self.changes) and self.changes[0].change is Change.NEW_FAILURE
 
     @property
@@ -143,7 +141,7 @@ class Comparison:
 
     @property
     def shared(self) -> int:
-        """Number of cases on which both runs have a verdict, `not run` included."""
+        """The number of cases on which both runs have a verdict, perhaps `not run`."""
         return sum(entry.base is not None and entry.new is not None for entry in self.changes)
 
 

@@ -18,7 +18,7 @@ FEWEST_RUNS = 3
 class Outlier:
     """A case in which, of the runs that judged it, one alone fails or alone passes.
 
-    Verdicts such as `unsupported` and `waived` judge nothing (`StatusTraits.judged`).
+    Verdicts such as `unsupported` and `waived` judge nothing.
 
     Attributes:
         run: the index of the run that stands alone, from 0.

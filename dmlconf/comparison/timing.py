@@ -45,16 +45,16 @@ LEAST_NOISE: Final = 0.05
 above e^(4 * 0.05) = 1.22."""
 
 TIMED_AGAIN: Final = 2
-"""The most times that operators which seem slower are timed again."""
+"""Operators that seem slower are timed again at most this often."""
 
 MOST_LINES: Final = 20
 """The most slowdowns that `timing_lines` lists."""
 
 ALL_OPERATORS: Final = "all operators"
-"""Stands in the field `operator` of a slowdown of the whole run."""
+"""The field `operator` in a slowdown of the whole run."""
 
 LEAST_OPERATORS: Final = 5
-"""The fewest judged operators with which a slowdown of the whole run is reported."""
+"""The fewest judged operators for which a slowdown of the whole run is reported."""
 
 LEAST_CASES: Final = 20
 LEAST_SECONDS: Final = 0.05
@@ -98,7 +98,7 @@ class Slowdown:
 
     @property
     def sentence(self) -> str:
-        """A sentence that says which operator takes how many times as long."""
+        """A sentence such as `GEMM takes 1.5 times as long`."""
         verb = "take" if self.operator == ALL_OPERATORS else "takes"
         return f"{self.operator} {verb} {self.ratio:.1f} times as long"
 
@@ -125,7 +125,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class _Timed:
-    """The cases of an operator that both runs timed, with their seconds in each, all above 0."""
+    """The cases of an operator that both runs timed, with their seconds, all above 0."""
 
     operator: str
     cases: tuple[str, ...]
@@ -144,7 +144,7 @@ class _Timed:
 
     @property
     def tells(self) -> bool:
-        """Whether the cases are enough to judge the operator's time."""
+        """Whether the operator can be judged."""
         seconds = min(math.fsum(self.base), math.fsum(self.new))
         return len(self.cases) >= LEAST_CASES or seconds >= LEAST_SECONDS
 
@@ -244,8 +244,7 @@ def retimed(
     Timing ends when no operator seems slower, or after `TIMED_AGAIN` times.
 
     Args:
-        time_again: runs the cases with these identifiers, and returns their verdicts. Only the
-            times of dispatches are used.
+        time_again: runs the cases with these identifiers, and returns verdicts with times.
     """
     for _ in range(TIMED_AGAIN):
         slower = {slowdown.operator for slowdown in timing(base, new).slower} - {ALL_OPERATORS}
@@ -308,7 +307,7 @@ def _spread(deviations: Iterable[float]) -> float:
 
 
 def timing_lines(compared: Timing) -> list[str]:
-    """Return lines on the first `MOST_LINES` slowdowns; a last line counts the others, if any."""
+    """Return lines on the first `MOST_LINES` slowdowns, and a line on the number of others."""
     lines = [
         f"{each.operator}: {each.ratio:.1f} times as long, at least {each.least:.1f} times beyond "
         f"noise ({_time(each.seconds)}, was {_time(each.base_seconds)}, in {each.cases:,} "

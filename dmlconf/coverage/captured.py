@@ -1,4 +1,4 @@
-"""Compare what captured models use of DirectML with what other cases use.
+"""Compare what captured models and other cases use of DirectML.
 
 Notes of captured cases name the models: "Captured from nudenet/320n, magika/model."
 """
@@ -33,7 +33,7 @@ class Use:
 
     Attributes:
         models: the captured models that use it.
-        others: how many cases that are not captured have it.
+        others: how many other cases use it.
     """
 
     models: frozenset[str]
@@ -54,7 +54,7 @@ class CapturedCoverage:
     uses: Mapping[Feature, Use]
 
     def only_captured(self) -> list[Feature]:
-        """Return the features of captured cases that no other case has."""
+        """Return the features that only captured cases have."""
         return sorted(feature for feature, use in self.uses.items() if not use.others)
 
 
@@ -88,7 +88,7 @@ class CapturedUses:
 
         Args:
             plan: cases, of which only the captured graphs are read.
-            graphs: the coverage of all graphs. Captured graphs with none of its operators are
+            graphs: the coverage of all graphs; captured graphs without any of its operators are
                 skipped.
         """
         captured: Counter[Feature] = Counter()

@@ -1,4 +1,4 @@
-"""Classes of data that `schemas/questions.yaml` asks for: properties that inputs must cover.
+"""Classes of data that `schemas/questions.yaml` asks for.
 
 The class `ends_of_half_precision` has the parts "2048" and "65504". A suite covers the first if an
 input has an element of magnitude 2048. Pairs of parameters have other classes of data
@@ -18,7 +18,7 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["DATA_CLASSES", "DataClass"]
 
 _WORDS: Final = (7, 8, 15, 16, 31, 32, 53, 63, 64)
-"""Numbers of bits of integers, with and without the sign, and of FLOAT64's significand (53)."""
+"""Bits of integers, with and without the sign, and of FLOAT64's significand (53)."""
 
 
 @dataclass(frozen=True, slots=True)

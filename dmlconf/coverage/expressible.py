@@ -35,7 +35,7 @@ class Expressible:
 def measure_target(
     cases: Iterable[Case], target: str, advance: Callable[[], None] = lambda: None
 ) -> list[Expressible]:
-    """Return how many cases a target can express, for each operator that has a case, by name."""
+    """Return how many cases a target can express, for each operator with cases, by name."""
     rows: dict[str, Expressible] = {}
     for case in cases:
         row = rows.setdefault(case.operator_name, Expressible(case.operator_name))

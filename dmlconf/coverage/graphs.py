@@ -1,4 +1,4 @@
-"""Find the operators in the graphs of a suite, and which of them are neighbours."""
+"""Find the operators in the graphs of a suite, and the pairs of neighbours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class GraphCoverage:
 
     Attributes:
         cases: number of graphs with any of the operators.
-        most_nodes: nodes of the largest of these graphs, constants included; 0 if there are none.
+        most_nodes: the nodes of the largest of these graphs, with constants; 0 without graphs.
         operators: those of the operators that a graph contains.
         neighbours: the number of graphs in which one operator feeds another, by the pair, of which
             at least one is among the operators.

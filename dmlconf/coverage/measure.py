@@ -40,8 +40,8 @@ class OperatorCoverage:
 
     Attributes:
         cases: number of cases by kind.
-        recorded: number of cases that a recording of the suite has.
-        parts: number of cases that cover each documented part; parts in `gaps` are left out.
+        recorded: number of recorded cases.
+        parts: number of cases that cover each documented part, without parts in `gaps`.
         gaps: why no case can cover a documented part.
     """
 
@@ -72,7 +72,7 @@ def measure(
     """Return what the cases cover of each operator, by the operator's name.
 
     Args:
-        recorded: returns whether a recording of the suite has a case.
+        recorded: returns whether a recording has a case.
     """
     coverage = {operator.name: _without_cases(operator) for operator in operators}
     for case in cases:

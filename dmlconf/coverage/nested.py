@@ -1,7 +1,6 @@
 """Nested operators: those that a slot of a desc may hold, and those of a case.
 
-GRU has two slots in ActivationDescs: `f` for the gates, and `g` for the new state. A case with
-ACTIVATION_CELU as `g` covers nothing of `f`.
+GRU has two slots in ActivationDescs: `f` for the gates, and `g` for the new state.
 """
 
 from __future__ import annotations

@@ -52,11 +52,11 @@ class Question:
         operators: the only operators about which to ask, or `GRAPHS`; None for all operators, but
             no graphs.
         has_field: only operators with one of these fields count; empty for any.
-        inputs: the inputs whose data decide whether a case asks the question.
+        inputs: the inputs whose data decide whether a case asks.
         data_types: the data types of `inputs` for which the question is asked.
         data: the class of data; None if `conditions` decide instead.
         conditions: for each part, the condition that a case must meet.
-        derived: `dimensions` or `in_place` if the parts follow from the catalogue; else empty.
+        derived: `dimensions` or `in_place` if the catalogue gives the parts; else empty.
     """
 
     name: str
@@ -158,7 +158,7 @@ def _names(case: Case) -> dict[str, Any]:
 
 
 _NO_DATA = Expression("True")
-"""A condition that reads no data, so that none is examined."""
+"""A condition that reads no data, so none is examined."""
 
 
 @cache
@@ -202,7 +202,7 @@ class QuestionCoverage:
     """What a suite asks of one operator.
 
     Attributes:
-        asked: the number of cases by question and part; 0 if none asks it.
+        asked: the number of cases by question and part.
     """
 
     operator: str
@@ -224,7 +224,7 @@ def measure_questions(
     cases: Iterable[Case],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, QuestionCoverage]:
-    """Return which questions the valid cases ask of each operator and of `GRAPHS`, by name."""
+    """Return the questions that valid cases ask of each operator and of `GRAPHS`, by name."""
     questions = read_questions()
     coverage = {
         operator.name: QuestionCoverage(

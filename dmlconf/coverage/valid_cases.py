@@ -15,7 +15,7 @@ def valid_cases(
     """Yield the cases of some operators, without those that DirectML must refuse.
 
     Args:
-        advance: called after each case, also after those of other operators.
+        advance: is called after each case, also of other operators.
     """
     for case in cases:
         if case.operator_name in operators and not isinstance(case.expectation, ExpectedRejection):

@@ -1,9 +1,8 @@
-"""Atoms: the single conditions that a set of cases may share, and which cases meet each.
+"""Atoms: single conditions that cases may share, and which cases meet each.
 
 An atom is an expression of the catalogue's language over the names of `dmlconf.cases.facts.names`.
 The *bits* of an atom say how far-fetched the atom is: 5 for `Packed`, 9.5 for
-`InputTensor.Sizes[-1] > 37`. `desc_atoms` lists the atoms that are tried for an operator; `search`
-combines them.
+`InputTensor.Sizes[-1] > 37`. `desc_atoms` lists an operator's atoms; `search` combines them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_numbe
 MOST_CONSTANTS: Final = 16
 """The most values of a fact for which there are atoms, such as SUM in `Function == SUM`."""
 MOST_BOUNDS: Final = 16
-"""The most bounds of a number, such as 2 in `Axis > 2`, besides the ends of groups of cases."""
+"""The most bounds of a number, such as 2 in `Axis > 2`, besides those of groups of cases."""
 
 _NEGATION: Final = 1.0
 """Bits that `!=` adds where a fact is compared with a constant."""
@@ -107,7 +106,7 @@ class Column:
 
 
 def floats(numbers: Iterable[float]) -> Array:
-    """Return numbers as FLOAT64; integers that do not fit become its largest or lowest number."""
+    """Return numbers as FLOAT64; larger or lower integers become the largest or lowest FLOAT64."""
     largest = int(np.finfo(np.float64).max)
     return np.array(
         [
@@ -141,8 +140,8 @@ class TableBuilder:
     ) -> None:
         """Add `text == VALUE` and `text != VALUE` for values of a fact.
 
-        A fact that every case has gets atoms only if it has 2 to `MOST_CONSTANTS` values. If a case
-        lacks the fact, the first `MOST_CONSTANTS` values get atoms.
+        If all cases have the fact, it gets atoms only if it has 2 to `MOST_CONSTANTS` values.
+        Otherwise the first `MOST_CONSTANTS` values get atoms.
 
         Args:
             absent_differs: whether `text != VALUE` holds for cases without the fact.
@@ -222,7 +221,7 @@ class TableBuilder:
         return [(known[at], known[at + 1]) for at in sorted(splits)]
 
     def table(self) -> AtomTable:
-        """Return the atoms that some but not all cases meet; of equivalent ones, the simplest."""
+        """Return the atoms that some but not all cases meet; of equivalent atoms, the simplest."""
         if not self._added:
             return AtomTable((), np.zeros((0, self._cases), bool), {}, {})
         texts, far, masks = zip(*self._added, strict=True)

@@ -24,7 +24,7 @@ __all__ = ["Bench", "open_bench"]
 class Bench:
     """Backends under test, each opened when it is first needed.
 
-    `open`, and every method that runs cases, raises BackendError if the backend cannot be used.
+    Methods that open a backend or run cases raise BackendError if the backend cannot be used.
 
     Attributes:
         backend: the backend that runs cases, unless a call names another one.
@@ -60,7 +60,7 @@ class Bench:
         return [*declined, *(self._judged(tested, *each) for each in outcomes)]
 
     def breaks_down(self, cases: Sequence[Case], kind: ReasonKind) -> bool:
-        """Return whether the first breakdown of a new process that runs the cases is of this kind.
+        """Return whether the first breakdown of these cases in a new process is of this kind.
 
         Unsupported cases are left out. If nothing breaks down, or the backend has no worker
         process, the result is False.

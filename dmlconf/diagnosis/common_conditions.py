@@ -1,7 +1,6 @@
-"""Conditions that explain the failures of several operators at once.
+"""Conditions that explain failures of several operators at once.
 
-If GEMM, CONVOLUTION and ACTIVATION_RELU fail where `FLOAT16 in DataTypes`, the report has one line
-for all three.
+If GEMM and CONVOLUTION fail where `FLOAT16 in DataTypes`, the report has one line for both.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ _Member = tuple[Group, OperatorFailures]
 def shared_groups(
     operators: Sequence[OperatorFailures],
 ) -> tuple[list[SharedGroups], list[Group]]:
-    """Return the groups that a condition explains together, and the others.
+    """Return groups that a condition explains together, and the other groups.
 
     Only groups with the same outcome and variants, of at least two operators, are explained
     together.
@@ -186,7 +185,7 @@ def _row_counts(member: _Member) -> tuple[Array, Array]:
 def _counts_with_pairs(
     member: _Member, singles: Sequence[str], paired: Sequence[str], counts: Sequence[Array]
 ) -> list[Array]:
-    """Return how many failures and how many passes meet each single expression and each pair."""
+    """Return how many failures, and how many passes, meet each expression and each pair."""
     group, of = member
     index = of.table.index
     # Every case meets the empty expression, and none meets an expression that the table lacks.

@@ -37,10 +37,10 @@ _FAMILIES: Final = (
 """Data types that have a width or a kind in common."""
 
 _MOST_PAIRED: Final = 3
-"""How many of an operator's first tensors are compared with each other."""
+"""This many of an operator's first tensors are compared with each other."""
 
 _MOST_SIZES: Final = 8
-"""The most bounds on the size of a dimension, as `MOST_BOUNDS` of `atoms`."""
+"""The most bounds on the size of a dimension."""
 
 _DIVISORS: Final = (2, 4, 8, 16, 32, 64)
 _FEW_DIVISORS: Final = (2, 4, 8)
@@ -48,7 +48,7 @@ _DERIVED_DIVISORS: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """Common sizes of vectors, thread groups and tiles in kernels."""
 
 _MEMBER_BITS: Final = 6.5
-"""Bits of an atom that names an item of a list, such as `'GEMM' in Operators` of graphs."""
+"""Bits of an atom that names an item of a list: `'GEMM' in Operators`."""
 _NEIGHBOURS_BITS: Final = 8.5
 """Bits of an atom on two nodes of which one feeds the other: `'GEMM>CAST' in Neighbours`."""
 _DATA_BITS: Final = 6.0
@@ -112,7 +112,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
 def _may_be_named(name: str) -> bool:
     """Return whether expressions may name a fact.
 
-    Inputs of graphs may be named `as`, `x-` or `product`, which is a function in expressions.
+    Inputs of graphs may be named `as`, `x-`, or like a function of expressions.
     """
     readable = name.isidentifier() and not iskeyword(name) and not name.startswith("_")
     return readable and name not in FUNCTIONS

@@ -21,7 +21,7 @@ from dmlconf.verdicts.verdict import OF_VALUES, ReasonKind, Status, Verdict
 __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
 REPETITIONS: Final = 10
-"""The most runs of a case alone, to see whether it always fails."""
+"""The most runs of a case alone, to see whether the case always fails."""
 _BROKEN_REPETITIONS: Final = 2
 """The same if the first run breaks the backend, since each run then costs a process."""
 
@@ -39,7 +39,7 @@ class Trial:
     """An experiment and its verdict.
 
     Attributes:
-        verdict: None if the case was not run, or its backend cannot be used.
+        verdict: None if the case was not run or the backend cannot be used.
         message: why there is no verdict; otherwise empty.
     """
 
@@ -59,13 +59,13 @@ class Diagnosis:
 
     Attributes:
         verdict: the first failing verdict on the case; if there is none, the first verdict.
-        failures: how often the case failed alone; 1 if a known fault waives the first run.
+        failures: how often the case failed alone; 1 if a known fault waives it.
         runs: how often the case ran alone to see whether it fails.
-        in_batch: whether the case failed among copies of itself; None if that was not tried.
-        reduced: the smallest case found that fails in the same way; None if none was sought.
+        in_batch: whether the case failed among copies of itself; None if not tried.
+        reduced: the smallest case found that fails in the same way; None if not sought.
         reduced_verdict: the latest verdict with the same kind of failure on `reduced` or, without
             it, on the case; None if there is none.
-        trials: the reduced case with one factor changed at a time, and the verdicts.
+        trials: verdicts on the reduced case with one factor changed at a time.
         culprit: the factor that is to blame; None if none was found.
         rewritten: a wrong rewrite of the graph that gives the device's outputs bit by bit; None if
             none was found.
@@ -93,7 +93,7 @@ class Diagnosis:
 
     @property
     def is_known_fault(self) -> bool:
-        """Whether a known fault of DirectML explains the failure; then nothing is tried."""
+        """Whether a known fault of DirectML explains the failure."""
         reason = self.verdict.reason
         return reason is not None and reason.kind is ReasonKind.KNOWN_FAULT
 
@@ -109,7 +109,7 @@ def diagnose(
     """Diagnose a failing case: reproduce it, reduce it, and change one factor at a time.
 
     Args:
-        seconds: the reduction stops this many seconds after the call.
+        seconds: the reduction ends this many seconds after the call.
         others: backends on which to run the smallest case as well.
         on_smaller: is called with each smaller case that still fails.
         own: the mutant of the rewrite that the case tests; None if it tests none.
@@ -211,8 +211,8 @@ class _Again:
     a batch.
 
     Attributes:
-        attempts: how often a case runs at most, until it fails.
-        latest: the latest verdict that is the same kind of failure; None if there is none yet.
+        attempts: the most runs of a case until it fails.
+        latest: the latest verdict with the same kind of failure, if any.
     """
 
     def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:

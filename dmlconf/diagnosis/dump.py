@@ -1,4 +1,4 @@
-"""Write failing cases to files: the desc, and inputs, expected, permitted and actual values."""
+"""Write failing cases to files, with inputs and expected, permitted and actual outputs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def dump_cases(
     """Run cases again, and write each to a case file with a folder of NumPy files.
 
     Inputs are in `TENSOR.input.npy`, unless the case must be rejected, and constants of graphs in
-    `NAME.constant.npy`. As far as they are known, outputs are in `TENSOR.expected.npy` and
-    `TENSOR.actual.npy`, and what the rule permits in `TENSOR.lowest.npy` and `TENSOR.highest.npy`.
+    `NAME.constant.npy`. Known outputs are in `TENSOR.expected.npy` and `TENSOR.actual.npy`, and
+    permitted ones from `TENSOR.lowest.npy` to `TENSOR.highest.npy`.
 
     Returns:
         the case files.

@@ -28,20 +28,20 @@ OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "half": ("half", "FLOAT16 for intermediate results"),
     "compile": ("compilation", "the compilation"),
 }
-"""Options of backends that are factors: the factor's name, and what is to blame."""
+"""Options of backends that are factors, each with the factor's name and what is to blame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A failing case with one factor changed, to see whether it then passes.
+    """A failing case with one factor changed.
 
     Attributes:
         factor: the factor's name, such as `metacommands`.
         change: what changed, such as `metacommands=off`.
         blame: what is to blame if the case passes.
-        backend: another backend or other options than those under test; None for the same.
-        tells: whether a pass shows what is to blame; with other data, for example, it does not.
-        form: the other form in which a graph runs; None if the case itself runs.
+        backend: another backend, or other options; None for those under test.
+        tells: whether a pass shows what is to blame, as it does not with other data.
+        form: the other form in which a graph runs, if any.
     """
 
     factor: str
@@ -66,7 +66,7 @@ class Culprit:
 
 
 def experiments(case: Case, backend: BackendName) -> Iterator[Experiment]:
-    """Yield a case with one factor changed at a time, the options of the backend first.
+    """Yield a case with one factor changed at a time; options of the backend come first.
 
     For graphs, other forms take the place of the option `compile`.
     """

@@ -1,4 +1,4 @@
-"""Mutants: wrong graphs that a compiler may run after a mistaken rewrite of a graph.
+"""Mutants: wrong graphs that a compiler may make of a graph.
 
 `mutants_of` changes edges and drops nodes, but keeps inputs and outputs. For example, two different
 nodes are merged, a node overwrites a tensor that is read later, or two operands are exchanged.
@@ -37,7 +37,7 @@ class Mutant:
 
 
 def mutants_of(graph: Graph) -> Iterator[Mutant]:
-    """Yield the mutants of a graph; kinds that usually have few mutants come first."""
+    """Yield the mutants of a graph; kinds with few mutants come first."""
     for mutant in (
         *_merged(graph),
         *_overwritten(graph),
@@ -107,7 +107,7 @@ _MERGING_FAMILIES: Final = (
     ("_IS_", "tests"),
     ("_THAN", "comparisons"),
 )
-"""A part of the names of other operators, and the last part of the rewrite's name."""
+"""The same for other operators, by a part of their names."""
 
 
 def _merging(operator: str) -> str:

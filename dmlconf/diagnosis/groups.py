@@ -1,4 +1,4 @@
-"""Group the failures of each operator in a run, and explain what each group shares."""
+"""Group the failures of each operator in a run, and explain each group."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REJECTIONS: Final = frozenset({ReasonKind.ACCEPTED_INVALID, ReasonKind.WRONG_RE
 """Failures by a missing or wrong rejection; they are compared with correctly rejected cases."""
 
 _LEAST_LEFT: Final = 2
-"""At least this many failures that do not meet a condition form a separate group."""
+"""At least this many failures that do not meet a group's condition form another group."""
 
 _MOST_PARTS: Final = 3
 """The most conditions that split the failures; the failures left over form one group."""
@@ -31,7 +31,7 @@ _MOST_PARTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Failures of one operator, one outcome and one set of failing variants.
+    """Failures of an operator with the same outcome and failing variants.
 
     Attributes:
         outcome: `broken`, `rejection` or `result`.
@@ -39,7 +39,7 @@ class Group:
         explanation: what separates the failures from passes; None if nothing does, or if the facts
             of all failures are unknown. Its field `of` may also count failures of other groups,
             which do not meet the condition.
-        compared: how many passes the failures were compared with.
+        compared: the number of passes with which the failures were compared.
         failing: the failures, as indices of columns of `OperatorFailures.table.holds`.
         passing: the passes that the failures were compared with, likewise.
         variants: which variants of the backend fail; empty if all do, or if there are none.
@@ -58,7 +58,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class OperatorFailures:
-    """The groups of one operator, and the atoms of which their explanations are made."""
+    """The groups of an operator, and the atoms for their explanations."""
 
     operator: str
     groups: tuple[Group, ...]
@@ -117,7 +117,7 @@ def _kind(verdict: Verdict) -> str:
 
 
 def _compared(verdicts: Sequence[Verdict], outcome: str) -> Array:
-    """Return the indices of the passes that failures of one outcome are compared with.
+    """Return the indices of the passes with which failures of an outcome are compared.
 
     A pass that was rejected as expected says nothing about values or crashes, and vice versa.
     """

@@ -48,7 +48,7 @@ class OrderFinding(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """A failure in a log: of a case, or of a process that broke down without a case to blame.
+    """A failure in a log: of a case, or of a process without a case to blame.
 
     Attributes:
         cases: the case that failed; without a case to blame, all cases that may be to blame.
@@ -65,16 +65,16 @@ class Symptom:
 
 @dataclass(frozen=True, slots=True)
 class OrderResult:
-    """The result of running a case again after the cases that preceded it.
+    """The result of running a case again after earlier cases.
 
     Attributes:
-        case: the case that failed again; if none did, the first of `symptom.cases` in the plan.
+        case: the case that failed again or, if none did, the first of `symptom.cases`.
         earlier: the earlier cases that are needed, as few as were found; if the case did not fail
             again, all that the suite has.
         before: how many cases of the suite ran earlier in the case's process.
-        missing: how many cases that the suite lacks ran earlier.
+        missing: how many cases from outside the suite ran earlier.
         runs: how many sequences were run.
-        minimal: False if time ran out before each case of `earlier` was known to be needed.
+        minimal: whether each case of `earlier` is known to be needed.
     """
 
     symptom: Symptom
@@ -88,7 +88,7 @@ class OrderResult:
 
 
 def symptoms(log: RunLog) -> list[Symptom]:
-    """Return the failing verdicts of a run, and then the breakdowns that no case explains."""
+    """Return the failing verdicts of a run, and then breakdowns without a case to blame."""
     # A large log makes each verdict anew whenever it is accessed.
     log = replace(log, verdicts=tuple(log.verdicts))
     failures = [
@@ -135,7 +135,7 @@ def _end(log: RunLog, verdict: Verdict) -> int | None:
 def minimal(
     items: Sequence[str], fails: Callable[[Sequence[str]], bool], until: float
 ) -> tuple[tuple[str, ...], bool]:
-    """Return a small part of a failing sequence that still fails, in order.
+    """Return a small part of a failing sequence that still fails.
 
     Args:
         items: a sequence of one item or more that fails.
@@ -214,12 +214,12 @@ def search_order(
     """Find the earlier cases after which a case fails.
 
     Args:
-        symptom: the failure; `plan` has at least one of its cases.
-        plan: those cases of the log that the suite has, by identifier.
+        symptom: the failure; `plan` has a case of it.
+        plan: the cases of the log that the suite has, by identifier.
         backend: is opened anew for each sequence.
         against: gives the expected outcome of cases that do not state all of their outputs.
         timeout: seconds that one case may take.
-        seconds: after this time, no further part of the sequence is tried.
+        seconds: after this time, no further sequence is tried.
         known_faults: whether a known fault of DirectML waives a failure.
 
     Raises:

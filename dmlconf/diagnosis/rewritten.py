@@ -1,4 +1,4 @@
-"""Find a wrong rewrite of a graph that explains a device's wrong outputs bit by bit."""
+"""Find a wrong rewrite of a graph that gives a device's outputs bit by bit."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _computed(case: Case) -> Outputs | None:
 
 
 def _all(alike: Callable[[Array, Array], bool], computed: Outputs, outputs: Outputs) -> bool:
-    """Return whether the device's outputs are like the computed ones.
+    """Return whether the device's outputs are like the computed outputs.
 
     Shapes, data types and integers must be equal.
     """

@@ -1,4 +1,4 @@
-"""Search for the shortest condition that separates the failures of a group from passes.
+"""Search for the shortest condition that separates a group's failures from passes.
 
 The shortest description wins (Rissanen, Modeling by shortest data description, 1978): the bits of
 the condition, and those that identify its exceptions. Exceptions are passes that meet the condition
@@ -22,7 +22,7 @@ MOST_PAIRED: Final = 160
 """The most atoms that are combined into pairs; the best ones are taken."""
 
 MOST_EXTENDED: Final = 12
-"""How many of the best pairs are extended by a third atom, if no pair is exact."""
+"""If no pair is exact, this many of the best pairs are extended by a third atom."""
 
 EXACT_BONUS: Final = 10.0
 """Bits by which a condition without exceptions may be longer than one with exceptions."""
@@ -38,7 +38,7 @@ _FEW: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A condition, and how well it separates failures from passes.
+    """A condition that separates failures from passes.
 
     Attributes:
         terms: the atoms that must all hold; empty if every case meets the condition.

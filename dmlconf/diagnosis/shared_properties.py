@@ -1,4 +1,4 @@
-"""Find what the failures of a run share: join its `groups` of failures by `common_conditions`."""
+"""Find what the failures of a run share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Condition", "SharedProperty", "shared_properties"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition over facts, and how many failures and passes meet it.
+    """A condition over the facts of cases.
 
     Attributes:
         text: an expression of the catalogue's language; empty if every case meets the condition.
@@ -44,7 +44,7 @@ class SharedProperty:
 
     Attributes:
         reasons: the kinds of reason, the most frequent first, with their counts.
-        compared: how many passes of these operators the failures were compared with.
+        compared: the number of passes with which the failures were compared.
         condition: what separates the failures from passes; None if nothing does, or if the facts of
             all failures are unknown.
         simpler: a shorter condition with few exceptions, or None.

@@ -19,7 +19,7 @@ __all__ = ["Archive", "archive_content"]
 
 _FORM: Final = 1
 _LONGEST_INDEX: Final = 1 << 22
-"""The most bytes of the first line of an archive; a longer one counts as damaged."""
+"""The most bytes of the first line of an archive."""
 _LARGEST: Final = LARGEST_ENTRY + DIGEST_BYTES
 _DAMAGES: Final = (
     TypeError,
@@ -36,8 +36,8 @@ _DAMAGES: Final = (
 class Archive:
     """The entries of a file; keys that the file lacks are looked up in `store`, if there is one.
 
-    A missing file, or one with a damaged first line, has no entries. Damaged entries count as
-    missing.
+    A missing file, or one with a damaged first line, has no entries. Damaged entries are missing,
+    too.
     """
 
     def __init__(self, path: Path, store: Store | None = None) -> None:
@@ -47,7 +47,7 @@ class Archive:
         self._first = 0
 
     def get(self, key: str) -> Any:
-        """Return the value of a key in the file, else in the store; None if neither has the key."""
+        """Return the value of a key in the file, else in the store, else None."""
         value = self._own(key)
         return self._store.get(key) if value is None and self._store is not None else value
 
@@ -56,7 +56,7 @@ class Archive:
         return self._store is None or self._store.put(key, value)
 
     def prune(self) -> None:
-        """Remove the oldest entries beyond the limit of the store, if there is one."""
+        """Remove the oldest entries beyond the limit of the store."""
         if self._store is not None:
             self._store.prune()
 
@@ -85,7 +85,7 @@ class Archive:
 
 
 def archive_content(values: Mapping[str, Any]) -> bytes:
-    """Return the bytes of an archive of values by key, the same for any order of the keys.
+    """Return the bytes of an archive; the order of the keys does not matter.
 
     A value whose JSON is larger than `LARGEST_ENTRY` is left out.
     """

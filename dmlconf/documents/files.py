@@ -27,7 +27,7 @@ _MOST_AT_ONCE: Final = 1 << 20
 
 
 class UnreadableFileError(Exception):
-    """A file that cannot be read; the message says why, without the file's name.
+    """A file cannot be read; the message says why, without the file's name.
 
     Attributes:
         too_large: whether its size is the reason.
@@ -77,7 +77,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def remove_folders(folders: Sequence[Path]) -> None:
-    """Remove folders that `make_folders` returned, unless something is in them."""
+    """Remove folders that `make_folders` returned, if they are empty."""
     for folder in reversed(folders):
         with suppress(OSError):
             folder.rmdir()

@@ -1,4 +1,4 @@
-"""Check quickly whether data fits a JSON Schema, without explaining why if it does not.
+"""Check quickly whether data fits a JSON Schema.
 
 A schema is compiled to a function that returns True only for data that fits. If it returns False,
 jsonschema decides and explains, which takes many times as long. A schema with a keyword that is
@@ -20,11 +20,11 @@ _Schema = Mapping[str, Any]
 
 
 class _UnknownError(Exception):
-    """A schema has a keyword, or a form of one, that is not supported here."""
+    """A schema has an unsupported keyword, or an unsupported form of one."""
 
 
 class _UndecidedError(Exception):
-    """The data has a list whose items must be unique and are not all text."""
+    """The data has a list that needs unique items, not all of which are text."""
 
 
 class _Definitions:

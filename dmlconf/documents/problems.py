@@ -37,7 +37,7 @@ def name_hint(
     """Return a hint for an unknown name, such as `did you mean GEMM?`.
 
     Args:
-        otherwise: the hint if no known name is similar; by default, `one of GEMM, GRU` lists them.
+        otherwise: the hint if no name is similar; by default a list such as `one of GEMM, GRU`.
         mark: what encloses the name, such as a backquote for a field of a file.
     """
     names = list(known)
@@ -53,7 +53,7 @@ class Problem:
 
     Attributes:
         message: what was found and what was expected.
-        line: from 1; 0 if unknown, or if the whole file is the problem.
+        line: from 1; 0 if unknown, as for the whole file.
         column: from 1, in characters; 0 if the line is unknown.
         source: the text of the line.
         width: the most columns of the printed line to underline.

@@ -1,4 +1,4 @@
-"""Read a YAML file strictly into plain values, and find the line of any value.
+"""Read a YAML file strictly, and find the line of any value.
 
 The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, and `1e20` is a number.
 But `-0` is -0.0, and a key is always text: the key of `1: x` is "1".
@@ -75,7 +75,7 @@ class _Stop(Exception):
 
 
 class _Built(NamedTuple):
-    """A value, the number of values it expands to, and its nesting depth."""
+    """A value, the number of values that it expands to, and its depth."""
 
     value: Any
     size: int = 1
@@ -210,8 +210,8 @@ class Document:
     Attributes:
         text: its content as text.
         data: its content as dicts with text keys, lists, numbers, text, booleans and None.
-        item_lines: for each top-level key with a list, the line of each item, from 1. A list that
-            is empty or an alias has no entry.
+        item_lines: the line of each item, from 1, by the top-level key of the list. Empty lists and
+            aliases are left out.
     """
 
     path: Path
@@ -299,7 +299,7 @@ def _decoded(path: Path) -> str:
 
 
 def line_problem(path: Path, line: int, message: str, hint: str | None = None) -> Problem:
-    """Return a problem that points at a line, from 1, of a file; `OSError` if it cannot be read."""
+    """Return a problem at a line of a file, from 1; raise `OSError` if the file cannot be read."""
     source = path.read_text(encoding="utf-8").splitlines()[line - 1]
     text = source.strip()
     column = source.index(text) + 1

@@ -1,4 +1,4 @@
-"""Recognise files that nobody wants overwritten, such as keys, source code, cases and run logs."""
+"""Recognise files that nobody wants overwritten, such as keys and run logs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SOURCE_NAMES: Final = frozenset(
 
 
 def recognised(path: Path) -> str | None:
-    """Return the kind of a file that nobody wants overwritten, such as a run log.
+    """Return the kind of a file that nobody wants overwritten, such as `a run log`.
 
     Returns:
         None for other files, such as reports, and for empty, absent or unreadable files.

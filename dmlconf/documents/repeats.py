@@ -1,4 +1,4 @@
-"""Trees of JSON values in which equal parts are written once, which saves space and time."""
+"""Trees of JSON values in which equal parts are written once."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Checker:
 
 
 def first_error(checker: Checker, data: Any) -> str:
-    """Return in words the first error of data that does not fit a schema."""
+    """Return the first error of data that does not fit a schema, in words."""
     for error in checker.iter_errors(data):
         nested = _relevant(error.context) if error.context else [error]
         subject = _spoken(list(nested[0].absolute_path))
@@ -213,7 +213,7 @@ def _explained(
 
 
 def _demand(error: _ValidationError) -> str | None:
-    """Return in words what was demanded and found; None for keywords not in `_DEMANDS`."""
+    """Return what was demanded and found, in words; None for keywords not in `_DEMANDS`."""
     if error.validator not in _DEMANDS:
         return None
     demand = _DEMANDS[error.validator].format(_shown(error.validator_value))

@@ -1,4 +1,4 @@
-"""Keep in a folder, as JSON with a digest, results that are expensive to recompute.
+"""Keep results that take long to compute, in a folder, as JSON with a digest.
 
 Folders and entries that another user owns or may write to are not used. On Windows, this is not
 checked. Damaged entries are ignored.
@@ -148,7 +148,7 @@ class Store:
 
 
 def _make_own_folder(path: Path) -> None:
-    """Make a folder and, unlike `parents=True`, those above it for this user alone."""
+    """Make a folder and missing folders above it, for this user alone."""
     if not path.parent.exists():
         _make_own_folder(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)

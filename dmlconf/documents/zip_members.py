@@ -94,7 +94,7 @@ class ZipMembers:
 
 @contextmanager
 def opened_archive(path: Path, largest: int) -> Iterator[ZipMembers]:
-    """Open an archive whose members have at most `largest` uncompressed bytes, for `with`.
+    """Open an archive whose members have at most `largest` uncompressed bytes each.
 
     Raises:
         DamagedArchiveError: opening the archive, or the body of the `with` statement, raised an

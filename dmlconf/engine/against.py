@@ -1,7 +1,7 @@
-"""Sources of expected outcomes that cases do not state: recordings, the reference, other backends.
+"""Sources of expected outcomes that cases do not state, such as recordings and the reference.
 
-`expectations` uses no recording of the subject under test, and no backend with the name and the
-options of the tested one.
+No recording of the subject under test is used, and no backend with the name and options of the
+tested one.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ __all__ = [
 ]
 
 AUTO: Final = "auto"
-"""Stands for the suite's own recordings, then the reference. The reference never judges itself."""
+"""Stands for the suite's recordings, then the reference. The reference never judges itself."""
 
 _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
-"""The most stale cases that a message names, and the most operators that a command names."""
+"""The most stale cases in a message, and the most operators in a command."""
 
 _REFUSAL_OF_DESC: Final = frozenset({"E_INVALIDARG"})
 """The HRESULT by which DirectML refuses a desc; others may depend on the recorded device."""
@@ -59,10 +59,10 @@ class RecordingAgainst:
     def __init__(
         self, path: Path, subject: Subject | None = None, store: Entries | None = None
     ) -> None:
-        """Take the path of a recording, as for `StoredRecording`; no file is read yet.
+        """Take the path of a recording, without reading it.
 
         Args:
-            subject: the subject under test, whose own recordings are not used; None uses all files.
+            subject: the subject under test, whose recordings are not used; None to use all.
             store: keeps the identifiers of each file's cases, so that no file is decoded in vain.
         """
         self.path = path
@@ -79,7 +79,7 @@ class RecordingAgainst:
         return RecordingAgainst, (self.path, self._subject, self._store)
 
     def __call__(self, case: Case) -> Recorded | None:
-        """Return the recorded outcome; None if the recording has none that can be used.
+        """Return the recorded outcome; None if there is none that can be used.
 
         Raises:
             BackendError: the operator's file cannot be read.
@@ -145,7 +145,7 @@ class RecordingAgainst:
         return self._stored
 
     def stale_note(self, suite_paths: Iterable[Path]) -> str | None:
-        """Return a note on stale cases and a command to record them again; None without any."""
+        """Return a note on stale cases, with a command to record them again; None without any."""
         if not self.stale:
             return None
         stale = list(dict.fromkeys(self.stale))  # A case may run more than once.
@@ -166,7 +166,7 @@ class Expectations:
     Attributes:
         name: the source, for the log's header, such as `recording:PATH, else numpy`.
         recordings: the recordings that `against` reads.
-        note: what the user should know before the run; None for nothing.
+        note: what the user should know before the run, if anything.
     """
 
     name: str
@@ -226,7 +226,7 @@ def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingA
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
-    """Return a predicate: whether one of the recordings has the outcome of a case."""
+    """Return a function that says whether a recording has the outcome of a case."""
     from dmlconf.backends.recording.store import StoredRecording
 
     recordings = [StoredRecording(path) for path in paths]
@@ -302,7 +302,7 @@ def _recorded(
 
 
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
-    """Return whether any of a recording's files for the plan's operators may judge a subject.
+    """Return whether a file of a recording for the plan's operators may judge a subject.
 
     The heads of all these files are read, so that errors show before the run.
     """
@@ -351,9 +351,9 @@ def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """Gives the outcome of the first recording that has a usable one; otherwise the reference's.
+    """Gives the outcome of the first recording with a usable one, else of the reference.
 
-    If a recording keeps only a sample of the elements, the reference gives the others.
+    The reference also gives elements that a recording does not keep.
     """
 
     recordings: Sequence[Against]

@@ -1,4 +1,4 @@
-"""Consumers, which are called with each event of a run as it happens.
+"""Consumers, which are called with each event of a run.
 
 The consumer of the run log comes first, so that no verdict is lost if another consumer fails.
 """
@@ -22,7 +22,7 @@ Consumer = Callable[[Event], None]
 
 
 def logging_to(log: LogWriter, *, failing: bool = False) -> Consumer:
-    """Return a consumer that writes to a run log what the log does not have yet.
+    """Return a consumer that writes to a run log what the log lacks.
 
     If a line cannot be written, the consumer raises `LogWriteError`, whose `failing` also counts a
     verdict in this line.
@@ -58,10 +58,9 @@ class LogKeeper:
         """Choose when to save memory, which makes reports take more time.
 
         Args:
-            most_unpacked: in runs of more selected cases, or of an unknown number, verdicts are
-                packed (`dmlconf.run_log.packed`).
-            most_objects: in runs of more selected cases, verdicts are kept in columns
-                (`dmlconf.run_log.columns`).
+            most_unpacked: in runs of more cases, or of an unknown number, verdicts are packed
+                (`run_log.packed`).
+            most_objects: in runs of more cases, verdicts are kept in columns (`run_log.columns`).
         """
         self._most_unpacked, self._most_objects = most_unpacked, most_objects
         self._header: Header | None = None
@@ -83,7 +82,7 @@ class LogKeeper:
                 self._footer = footer
 
     def take_log(self) -> RunLog | None:
-        """Return the log, and forget its verdicts; None without a header, as for a resumed run."""
+        """Return the log, and forget its verdicts; None for a resumed run."""
         if self._header is None:
             return None
         kept, self._kept = self._kept, _Verdicts(packing())
@@ -103,7 +102,7 @@ class _Verdicts:
 
 
 def run_through(engine: Engine, log: Consumer, others: Sequence[Consumer] = ()) -> Footer:
-    """Execute a run, pass each event to the log and then to the others, and return the footer.
+    """Execute a run, pass each event to the log and then to the others; return the footer.
 
     Args:
         log: takes each event first; if it raises, the run ends.

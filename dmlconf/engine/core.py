@@ -1,4 +1,4 @@
-"""The engine: executes a `Run`, from its first case to its last.
+"""The engine, which executes a `Run`.
 
 `Engine.execute` yields events; consumers (`dmlconf.engine.consumers`) log and show them.
 """
@@ -42,7 +42,7 @@ from dmlconf.workers.interrupts import Uninterrupted, forget_interrupt, raise_if
 __all__ = ["Engine"]
 
 _STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
-"""The reason of a stop after this many failures; after other numbers, `TOO_MANY_FAILURES`."""
+"""The reason of a stop after so many failures; after other numbers, `TOO_MANY_FAILURES`."""
 
 
 class Engine:
@@ -51,7 +51,7 @@ class Engine:
     Attributes:
         target: the backend or the workers that run the cases.
         expected: the source of expected values that cases do not state.
-        header: the description of the run: the first line of its log.
+        header: the description of the run, the first line of its log.
     """
 
     def __init__(self, run: Run, target: Target | None = None) -> None:
@@ -106,7 +106,7 @@ class Engine:
         self._stop_requested = True
 
     def leave_out(self, cases: Container[str]) -> None:
-        """Leave out cases, by identifier, that an earlier run has; the header still counts them."""
+        """Leave out these cases, by identifier; the header still counts them."""
         chosen = self.run.chosen
         assert not isinstance(chosen, Rounds)
         self.run = replace(self.run, chosen=chosen.without(cases))
@@ -181,7 +181,7 @@ class Engine:
                         yield each
 
     def _numbered(self, cases: Sequence[PlannedCase]) -> Verdicts:
-        """Judge cases; worker processes are numbered after those of the earlier part of the run."""
+        """Judge cases; number worker processes after those of the earlier part of the run."""
         last = self.run.earlier.processes if self.run.earlier else 0
         with closing(self._judge(cases)) as verdicts:
             for verdict in verdicts:

@@ -1,4 +1,4 @@
-"""The events of a run, which the log, the progress display, reports and scripts receive.
+"""The events of a run.
 
 A run of two cases, the second of which fails and is retried once, has `Opened`, `Judged`,
 `Retried`, `Retried`, `Judged`, `Finished`. `dmlconf record` judges nothing: its run of two cases
@@ -32,7 +32,7 @@ class Opened:
     """The run begins: the backend is ready.
 
     Attributes:
-        header: the run's description, the first line of its log.
+        header: the description of the run, the first line of its log.
         total: how many cases the run is to reach; None if that is not known in advance.
         resumed: whether the log already has the first part of the run.
     """
@@ -57,7 +57,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """The backend has run a case whose outcome is not judged.
+    """The backend has run a case, in a run that judges nothing.
 
     Attributes:
         outcome: what the backend returned, or how it broke down.
@@ -71,7 +71,7 @@ class Executed:
 class Unsupported:
     """A case is not run, since the backend lacks what the case needs, such as a feature level.
 
-    Only runs whose outcomes are not judged have this event.
+    Only runs that judge nothing have this event.
 
     Attributes:
         verdict: the verdict `unsupported`, with the reason.
@@ -118,7 +118,7 @@ class Finished:
 
     Attributes:
         footer: the counts of verdicts and the duration, the last line of the log.
-        logged: whether the log already has this footer, since the resumed run was complete.
+        logged: whether the log already has this footer, as after a complete run is resumed.
     """
 
     footer: Footer

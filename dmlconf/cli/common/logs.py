@@ -40,7 +40,7 @@ __all__ = [
 
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
-"""How many of the latest logs, the current run's included, are never removed for their age."""
+"""This many of the latest logs, including the current one, are never removed for their age."""
 KEPT_FOR: Final = timedelta(days=1)
 """A log that was written to within this time is removed only because of `KEPT_BYTES`."""
 KEPT_BYTES: Final = 512 << 20
@@ -49,11 +49,11 @@ KEPT_BYTES: Final = 512 << 20
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
 """A log that was written to within this time is never removed: its run may still go on."""
 _FIRST_BYTES: Final = 1 << 16
-"""How many bytes must fit on the disk when a run creates its log."""
+"""A log is created only if this many bytes fit on the disk."""
 
 
 def log_directory() -> Path:
-    """Return the folder for logs of runs without `--log`; it need not exist or be writable.
+    """Return the folder for logs of runs without `--log`, which need not exist or be writable.
 
     Raises:
         OSError: this account has no home folder.
@@ -95,7 +95,7 @@ def temporary_log_directory() -> Path:
 
 
 def new_log() -> Path:
-    """Create an empty run log in `log_directory`, and remove logs there that need not be kept.
+    """Create an empty run log in `log_directory`, and remove old logs there.
 
     Raises:
         OSError: the log cannot be created, or the disk is full.
@@ -187,7 +187,7 @@ def named_or_latest(log: Path | None) -> Path:
 def latest_log() -> Path | None:
     """Return the log of the latest run without `--log`; None if there is none.
 
-    Temporary logs count too, unless `DMLCONF_LOG_DIRECTORY` names a folder that can be written to.
+    Temporary logs count too, unless `DMLCONF_LOG_DIRECTORY` names a writable folder.
     """
     logs: list[Path] = []
     with suppress(OSError):
@@ -263,8 +263,8 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
         earlier: the run in the log to continue; None to empty the log first.
 
     Raises:
-        click.UsageError: the file cannot be written, is not a regular file, or another run writes
-            or has written to it.
+        click.UsageError: the file cannot be written or is not a regular file, or another run writes
+            or wrote to it.
     """
     try:
         lock = FileLock(path)

@@ -1,4 +1,4 @@
-"""The kinds of paths that arguments and options take; those called `EXISTING` must exist."""
+"""The kinds of paths that arguments and options take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user types to start dmlconf, if it was started from the single file `dmlconf.pyz`."""
+"""The command that starts the single file `dmlconf.pyz`, if dmlconf was started from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dmlconf.documents.problems import printable
 __all__ = ["SINGLE_FILE", "what_to_type"]
 
 SINGLE_FILE: Final = "DMLCONF_SINGLE_FILE"
-"""The variable with the path of the single file `dmlconf.pyz`, set by `release/boot/start.py`."""
+"""The variable in which `release/boot/start.py` puts the path of the single file."""
 
 
 def what_to_type() -> str | None:

@@ -34,7 +34,7 @@ from dmlconf.documents.problems import InvalidFilesError
 __all__ = ["allow", "deny", "is_allowed", "require_allowed", "sensitive", "sensitive_settings"]
 
 _WRITING: Final = frozenset({"dump", "log", "output", "report", "resume", "save"})
-"""Options that name the files and folders which a command writes."""
+"""Options that name what a command writes."""
 
 _WRITING_ARGUMENTS: Final = frozenset({("keygen", "key"), ("sign", "file"), ("record", "paths")})
 """Commands, each with its argument that names what the command writes.
@@ -56,7 +56,7 @@ A word and a colon, such as `html:`, may come before it.
 """
 
 _OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
-"""Folders in which nothing may be written without permission, since files there name programs."""
+"""Writing in these folders needs permission, since files there name programs to run."""
 
 
 def sensitive(command: str, parameter: click.Parameter, setting: Setting) -> str | None:
@@ -154,13 +154,13 @@ def require_allowed(
     command: str,
     settings: Iterable[tuple[click.Parameter, Setting]],
 ) -> None:
-    """Check that the file has permission for the settings in effect.
+    """Check that the configuration file has permission for the settings in effect.
 
     Args:
-        settings: the settings that no option or variable overrides, with the parameter of each.
+        settings: the settings in effect, each with its parameter.
 
     Raises:
-        InvalidFilesError: a setting needs a permission that the file does not have.
+        InvalidFilesError: a setting needs permission that the file lacks.
     """
     needing = [
         (setting, reason)
@@ -189,7 +189,7 @@ def allow(configuration: Configuration) -> None:
     """Allow a file, with its present content.
 
     Raises:
-        OSError: the record cannot be written, or this account has no home folder.
+        OSError: the permission cannot be written, or this account has no home folder.
     """
     record = _record(configuration)
     record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -197,10 +197,10 @@ def allow(configuration: Configuration) -> None:
 
 
 def deny(configuration: Configuration) -> bool:
-    """Withdraw the permission of a file; return whether it had one.
+    """Withdraw the permission of a file; return whether the file had one.
 
     Raises:
-        OSError: the record cannot be removed, or this account has no home folder.
+        OSError: the permission cannot be removed, or this account has no home folder.
     """
     record = _record(configuration)
     try:

@@ -35,7 +35,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Number(click.FloatRange):
-    """A number in a range, and not NaN, which the base class would accept."""
+    """A number in a range. NaN is refused, unlike in the base class."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None

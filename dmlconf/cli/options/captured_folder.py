@@ -1,4 +1,4 @@
-"""What `capture` and `import` share: options, and checks of the folder for case files."""
+"""Options of `capture` and `import`, and checks of the folder for case files."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ __all__ = ["DeviceOptions", "single_device_options"]
 
 @dataclass(frozen=True, slots=True)
 class DeviceOptions:
-    """How a command that tests one backend runs it.
+    """How a command runs the backend that it tests.
 
     Attributes:
         directml: the path of the DirectML library; None if the user names none.
@@ -36,7 +36,7 @@ class DeviceOptions:
     substrate: Path | None
 
     def tested(self, backend: str) -> registry.BackendName:
-        """Return the backend of this name, with the path of the DirectML library.
+        """Return the backend of this name, with the DirectML library.
 
         Raises:
             BackendError: there is no such backend, or there are several.
@@ -50,7 +50,7 @@ class DeviceOptions:
         return Limits(self.jobs or 1, self.timeout, self.worker_memory << 20)
 
     def known_limits(self) -> Substrate:
-        """Return what the substrate file lists; nothing if the user names no file.
+        """Return the limits that the substrate file lists; none without a file.
 
         Raises:
             InvalidFilesError: the file is invalid.
@@ -59,7 +59,7 @@ class DeviceOptions:
 
 
 def _as_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function take one `device_options` in place of the single options."""
+    """Let a function take one `device_options` in place of single options."""
 
     @wraps(function)
     def command(**arguments: Any) -> Any:

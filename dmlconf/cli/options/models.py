@@ -38,7 +38,7 @@ def leave_out_models(
 def without_unasked_models(
     paths: Sequence[Path], plan: Sequence[PlannedCase], selection: Mapping[str, Any]
 ) -> tuple[Sequence[PlannedCase], int]:
-    """Return the plan that `leave_out_models` returns, and how many cases were left out."""
+    """Return the plan as `leave_out_models` does, and how many cases were left out."""
     named = any(selection.get(key) for key in ("identifiers", "case_list", "failed"))
     if profile := selection.get("profile"):
         from dmlconf.certification.profiles import split_profile

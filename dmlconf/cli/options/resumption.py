@@ -40,8 +40,8 @@ def log_to_resume(
         several: whether the run has several logs, named after this one; this one need not exist.
 
     Raises:
-        click.UsageError: the options name different files, or `--resume` alone names a missing
-            file and `several` is false.
+        click.UsageError: the options name different files; or the file of `--resume` is missing,
+            `--log` is not given, and `several` is false.
     """
     if resumed_log is None:
         return log_file
@@ -55,7 +55,7 @@ def log_to_resume(
 
 
 def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
-    """Return the run in the log to resume; None if there is no log, or no run in it yet.
+    """Return the run in the log to resume; None without a log, or without a run in it.
 
     Raises:
         InvalidLogError: the log cannot be continued.
@@ -71,7 +71,7 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
 
 
 def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: bool) -> None:
-    """Check that the log holds the same run; say how many cases are left, unless `quiet`.
+    """Check that the log holds the same run; unless `quiet`, say how many cases are left.
 
     Raises:
         click.UsageError: plan, selection or environment differ.

@@ -37,7 +37,7 @@ NO_KNOWN_FAULTS_HELP: Final = "Judge as if no fault of DirectML were known (docs
 WAIVERS_HELP: Final = "Accept the known failures that this file lists."
 
 FAIL_ON: Final = tuple(sorted(each for each in Status if each.traits.fails_on_demand))
-"""Statuses that fail a run only if the user names them with `--fail-on`."""
+"""Statuses that fail a run only if `--fail-on` names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def run_exit_code(
     """Return the exit code of a run, and complaints to print.
 
     Args:
-        shortcomings: complaints about other demands that the run does not meet.
+        shortcomings: complaints about other demands.
     """
     counts = {status: footer.summary.get(status, 0) for status in Status}
     complaints = [

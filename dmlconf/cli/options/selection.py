@@ -182,7 +182,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
 
 
 def _like_the_failed_run(function: _Function) -> _Function:
-    """With `--failed`, pass the earlier run's paths and backend where the user names none."""
+    """With `--failed`, pass the earlier run's paths and backend if the user names none."""
 
     @functools.wraps(function)
     def command(**parameters: Any) -> Any:
@@ -204,7 +204,7 @@ long_selection_options: Final = _selection("--operator")
 
 
 def recorded_options(selection: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the selection options that have a value, in the form for a run's log."""
+    """Return the options that have a value, in the form of run logs."""
     return {
         key: str(value) if isinstance(value, CaseList) else value
         for key, value in selection.items()
@@ -290,7 +290,7 @@ def _loaded(
     lists: Sequence[CaseList],
     challenge: int | None,
 ) -> tuple[Suite, Selection]:
-    """Return the suite, and the selection with full identifiers in place of short names in lists.
+    """Return the suite, and the selection with full identifiers for the short names in lists.
 
     Wider and wider scopes are parsed until each name has a case.
     """
@@ -321,7 +321,7 @@ def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
     """Return the certification profile of a name, such as `5_0+model`, or of a file's path.
 
     Args:
-        others: profiles of the configuration file, which the error lists as well.
+        others: profiles of the configuration file, which the error lists, too.
 
     Raises:
         click.UsageError: there is no such profile, or it has no such part.
@@ -417,7 +417,7 @@ def _level(text: str) -> FeatureLevel:
 def nothing_selected(
     paths: Sequence[Path], selection: Mapping[str, Any], prefix: str = ""
 ) -> ExitCode:
-    """Say that no case was selected, with a hint if there is one; return the exit code."""
+    """Say that no case was selected, perhaps with a hint; return the exit code."""
     tags, identifiers = selection.get("tags", ()), selection.get("identifiers", ())
     failed: CaseList | None = selection.get("failed")
     message = "no case was selected"

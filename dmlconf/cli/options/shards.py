@@ -58,7 +58,7 @@ shard_options: Final = options(
 
 
 def shard_of(plan: Sequence[PlannedCase], shard: Shard | None, shard_log: Path | None) -> Selected:
-    """Return the cases of the plan that `--shard` and `--shard-by` select, or all without them.
+    """Return the cases of the plan that `--shard` and `--shard-by` select; all without these.
 
     Raises:
         click.UsageError: `--shard-by` is given without `--shard`.

@@ -76,7 +76,7 @@ def opened_targets(
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        runs: a list of one run, from which `run_and_report` later takes it, to free memory.
+        runs: a list of one run, which `run_and_report` later takes out.
         by_adapter: whether workers with different devices become separate targets.
 
     Raises:
@@ -97,7 +97,7 @@ def opened_targets(
 
 @contextmanager
 def connected(scheduler: str | None) -> Iterator[Cluster | None]:
-    """Yield a connection to the scheduler, or None without one; close it after the block.
+    """Yield a connection to the scheduler, if any, and close it after the block.
 
     Raises:
         BackendError: the scheduler cannot be reached, or Dask is not installed.

@@ -1,4 +1,4 @@
-"""Say what `capture` and `import` wrote, and what to do with it next."""
+"""Say what `capture` and `import` wrote, and what to do next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_NAMED: Final = 5
 
 
 def report_cases(folder: Path, captured: Captured, written: Written) -> None:
-    """Say how many cases were written, which were left out, and what to do next."""
+    """Say which cases were written and left out, and what to do next."""
     count = counted(written.cases, "case")
     files = counted(len(written.files), "file")
     say(f"Captured {captured.summary()}: {count} in {files} below {folder}")

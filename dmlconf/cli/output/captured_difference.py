@@ -1,4 +1,4 @@
-"""Report the first node whose output differs from the CPU provider's, and what software is suspect.
+"""Report the first node whose output differs from the CPU provider's, and the suspect software.
 
 DirectML is suspect if one of its dispatches fails, and ONNX Runtime's DirectML provider if all
 dispatches pass. Otherwise nothing is suspect.

@@ -31,7 +31,7 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     from rich.console import Console
 
     class PlainConsole(Console):
-        """A console that raises on a broken pipe, where Rich itself would exit with 1."""
+        """A console that raises on a broken pipe; Rich would exit with 1."""
 
         def on_broken_pipe(self) -> None:
             raise

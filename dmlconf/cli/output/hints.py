@@ -1,4 +1,4 @@
-"""Hints for authors of cases: why a run could not check a case, and what to add to it."""
+"""Hints for authors of cases that a run could not check."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
 
 
 def hints(log: RunLog, plan: Sequence[PlannedCase]) -> Iterator[str]:
-    """Yield hints on cases that this run left unchecked since they have no expectation.
+    """Yield hints on cases that a run left unchecked since they have no expectation.
 
     Cases of the bundled suite, and cases whose folder has a recording, get no hints.
     """
@@ -76,7 +76,7 @@ def _file(template: CaseTemplate) -> Path:
 
 
 def _has_recording(template: CaseTemplate) -> bool:
-    """Return whether the folder of the case (if shared, that of its operator) has a recording."""
+    """Return whether the folder of the case or, if shared, of its operator has a recording."""
     file = _file(template)
     suites = (each.parent for each in file.parents if template.shared and each.name == SHARED)
     own = next((suite / template.operator_name.lower() for suite in suites), file.parent)

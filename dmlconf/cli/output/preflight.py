@@ -57,7 +57,7 @@ def prepare_files(
         log: the file that becomes a run log; it may replace a run log.
 
     Raises:
-        click.UsageError: a file cannot or must not be written; no new folder is left behind.
+        click.UsageError: a file cannot or must not be written. No new folder is left behind.
     """
     if not files:
         return

@@ -16,7 +16,7 @@ from dmlconf.engine.events import Event, Judged
 __all__ = ["advancing", "progress", "spoken"]
 
 _SECONDS: Final = 60.0
-"""The most seconds without a line, if standard error is no terminal."""
+"""The most seconds without a line."""
 
 _LEAST_CASES: Final = 1000
 """Plans of at least this many cases get a line for each quarter."""
@@ -28,7 +28,7 @@ _PARTS: Final = 4
 def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable[[bool], None]]:
     """Show a bar or occasional lines unless `quiet`; yield a function to call after each case.
 
-    The function's argument is whether the case fails the run.
+    The function takes whether the case fails the run.
 
     Args:
         total: how many cases there are; None if unknown.

@@ -1,4 +1,4 @@
-"""Write a history's pages, which `dmlconf.reports.history.site` makes, into a folder."""
+"""Write the pages of a history into a folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["prepared_folder", "write_site"]
 
 _MARK: Final = b'<meta name="generator" content="dmlconf history">'
-"""A tag that each page of a site has, and no other report of dmlconf."""
+"""A tag that only the pages of a site have."""
 
 _FIRST: Final = "regressions.html"
 """The page that is written first; its mark identifies a site whose writing was interrupted."""

@@ -1,4 +1,4 @@
-"""Keep printed text from being taken for commands to the runner of GitHub Actions.
+"""Keep the runner of GitHub Actions from obeying printed text.
 
 The runner obeys each line that begins with `::`, also after spaces, or contains `##[`. Text of a
 driver, a plugin or a worker may have such a line.
@@ -26,9 +26,9 @@ _COMMANDS: Final = re.compile(r"##(?=\[)|^\s*:(?=:)")
 
 
 def disarm_workflow_commands() -> None:
-    """In GitHub Actions, keep printed text from being taken for commands.
+    """In GitHub Actions, keep printed text from being obeyed.
 
-    Bytes that are written to the streams' buffers, as dmlconf's own annotations are, stay commands.
+    Bytes written to the streams' buffers, such as dmlconf's own annotations, stay commands.
     """
     if not os.environ.get("GITHUB_ACTIONS"):
         return

@@ -22,7 +22,7 @@ def case_counts(name: str) -> Counter[str]:
 
 
 def all_case_counts(plan: Iterable[PlannedCase]) -> Mapping[str, Counter[str]]:
-    """Return how many cases of a plan each operator has, as `case_counts` does of one."""
+    """Return the counts of `case_counts` for each operator in a plan."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for planned in plan:
         template = planned.template

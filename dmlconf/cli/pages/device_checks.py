@@ -1,4 +1,4 @@
-"""`dmlconf devices --check`: print what the checks of devices in `dmlconf.backends` find."""
+"""`dmlconf devices --check`: print what checks of devices find."""
 
 from __future__ import annotations
 

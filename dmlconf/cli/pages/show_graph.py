@@ -15,7 +15,7 @@ __all__ = ["graph_lines"]
 def graph_lines(
     graph: Graph, tensor_text: Callable[[TensorDesc], str], value_text: Callable[[Any], str]
 ) -> Iterator[str]:
-    """Yield lines on each node: sources of its inputs, targets of its outputs, attributes.
+    """Yield lines on each node: the sources of inputs, the targets of outputs, and attributes.
 
     Attributes without a value and lengths of arrays, such as AxisCount, are left out.
 

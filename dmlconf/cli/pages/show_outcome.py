@@ -1,4 +1,4 @@
-"""What `dmlconf show` adds to a case: an expectation from elsewhere, and a backend's outcome."""
+"""What `dmlconf show` adds to a case: an expectation, and a backend's outcome."""
 
 from __future__ import annotations
 

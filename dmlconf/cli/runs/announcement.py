@@ -15,7 +15,7 @@ from dmlconf.run_log.log import Header
 __all__ = ["announcement", "graphs_note"]
 
 _LEAST_CASES: Final = 1000
-"""Runs of fewer cases are not announced, since most of them take seconds."""
+"""Runs of fewer cases are not announced, since most take seconds."""
 
 _REFERENCE: Final = "numpy"
 _PER_SECOND: Final = 400
@@ -48,7 +48,7 @@ def announcement(header: Header, total: int | None, processes: int) -> str | Non
 
 
 def graphs_note(header: Header, plan: Iterable[PlannedCase]) -> str | None:
-    """Return a note on the graphs that an option such as `-o CONVOLUTION` also selects, if any."""
+    """Return a note on the graphs that options such as `-o CONVOLUTION` also select, if any."""
     operators: Sequence[str] = header.options.get("operators", ())
     named = {str(name).upper() for name in operators}
     # A case of another operator, such as `GRAPHS`, was chosen for one of its nodes.

@@ -33,7 +33,7 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["diagnose_order"]
 
 _MOST_NAMED: Final = 10
-"""How many earlier cases are printed; the file of the sequence has all of them."""
+"""The most earlier cases that are printed; the file of the sequence has all."""
 
 _MOST_SELECTED: Final = 1_000
 """If the search needs this many cases or more, all files are read, not only those that may have

@@ -50,12 +50,12 @@ class Trial:
 def reduce_groups(
     folder: Path, failures: Sequence[tuple[PlannedCase, Verdict]], trial: Trial, seconds: float
 ) -> None:
-    """Write the reduced case of each failing case, until time is up or a file cannot be written.
+    """Write the reduced form of each failing case, until time is up or a file cannot be written.
 
     Args:
         folder: the folder in which `reduced` is created, with a case file for each reduced case.
         failures: one failing case of each group, with its verdict, the largest group first.
-        seconds: how long the reduction of all may take.
+        seconds: how long all reductions together may take.
     """
     end = monotonic() + seconds
     for index, (planned, verdict) in enumerate(failures):

@@ -104,7 +104,7 @@ def _divided(arguments: Sequence[Path]) -> tuple[list[Path], list[str]]:
 def _recorded(
     run: Run, known: Substrate, quiet: bool, color: str
 ) -> tuple[list[tuple[PlannedCase, Mapping[str, Array]]], list[Refusal], str]:
-    """Return the cases with their outputs, why other cases have none, and the device's name."""
+    """Return cases with their outputs, refusals of other cases, and the device's name."""
     recorded: dict[str, Mapping[str, Array]] = {}
     refusals: list[Refusal] = []
     with Engine(run) as engine:

@@ -40,7 +40,7 @@ _MOST_UNSAVED: Final = 12288
 """When this many records are in memory, they are written to the cache."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
-"""Plans of more cases get no hints, for which their cases would have to stay in memory."""
+"""Plans of more cases get no hints, since their cases would have to stay in memory."""
 
 _MOST_DUMPED: Final = 100
 """The most failing cases that `--dump` writes, with several files for each case."""
@@ -73,7 +73,7 @@ class Presentation:
 
     @property
     def quiet(self) -> bool:
-        """Whether the terminal shows failures and the last line only."""
+        """Whether the terminal shows only failures and the last line."""
         return bool(self.details["quiet"])
 
 
@@ -82,8 +82,8 @@ class _Ended:
     """A run that has ended.
 
     Attributes:
-        keeper: has the content of the log in memory, unless the run was resumed.
-        slower_lines: lines to print about operators that take longer than in an earlier run.
+        keeper: has the log in memory, unless the run was resumed.
+        slower_lines: lines about operators that take longer than in an earlier run.
         slower: complaints about operators whose slowdown fails the run.
     """
 
@@ -106,8 +106,8 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
         LogWriteError: the log can no longer be written, or something else has changed it.
         BackendError: a recording or the backend cannot be used, now or later in the run.
         InvalidFilesError: a case of a matrix cannot be built.
-        KeyboardInterrupt: an interrupt came before the first case was begun. A later interrupt ends
-            the run early, and the run's exit code is returned.
+        KeyboardInterrupt: an interrupt came before the first case. A later one ends the run early,
+            and the exit code is returned.
     """
     ends: list[_Ended] = []
     run = runs.pop()
@@ -140,7 +140,7 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
 
 
 def _cases_for_hints(run: Run, shown: Presentation) -> Sequence[PlannedCase]:
-    """Return the cases that hints may be about; the rest of the plan can be freed."""
+    """Return the cases that hints may be about."""
     from dmlconf.cli.output.hints import outside_the_bundled_suite
 
     if shown.quiet or len(run.plan) > LARGEST_HINTED_PLAN:
@@ -158,7 +158,7 @@ def _report(ended: _Ended, plan: Sequence[PlannedCase], label: str, shown: Prese
 
 
 def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) -> None:
-    """Run the cases, write the log, and do what needs the open backend, such as `--dump`.
+    """Run the cases, write the log, and do what else needs the backend, such as `--dump`.
 
     The end of the run is appended to `ends`; if times are compared, a second entry has them, too.
     """

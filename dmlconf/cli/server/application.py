@@ -1,4 +1,4 @@
-"""Answer requests to `dmlconf history serve` with the pages that `reports.history.site` makes.
+"""Answer requests to `dmlconf history serve` with the pages of a history.
 
 A request must have the server's token in a cookie or, like the printed address, in its query. The
 answer to a query with the token sets the cookie and redirects to the page, except for `feed.xml`.

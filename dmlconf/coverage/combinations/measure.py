@@ -1,7 +1,7 @@
 """Count the pairs of parameter values that the cases of a suite have, by operator.
 
-GEMM with TransA TRANSPOSE and TransB TRANSPOSE is one pair. The pair is covered if a valid case has
-both values. Other pairs are missing, or excluded for a reason.
+One pair of GEMM is TransA TRANSPOSE with TransB TRANSPOSE. The pair is covered if a valid case has
+both values. If not, the pair is missing, or excluded for a reason.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CombinationCoverage:
 
     @cached_property
     def covered(self) -> frozenset[Combination]:
-        """The pairs of listed values that at least one case has."""
+        """The pairs of listed values that a case has."""
         names = [each.name for each in self.parameters]
         known = [frozenset(each.values) for each in self.parameters]
         pairs: set[tuple[int, str, int, str]] = set()
@@ -75,7 +75,7 @@ class CombinationCoverage:
 
     @property
     def contradictions(self) -> Iterator[tuple[Combination, str]]:
-        """The pairs that a valid case has although they are excluded, each with the reason."""
+        """The pairs that a case has although they are excluded, each with the reason."""
         for pair, assigned in _pairs(self.operator, self.parameters):
             if pair in self.covered:
                 why = reason(self.operator, pair, assigned)
@@ -103,7 +103,7 @@ def measure_combinations(
     cases: Iterable[Case],
     advance: Callable[[], None] = lambda: None,
 ) -> dict[str, CombinationCoverage]:
-    """Return which pairs of parameter values the valid cases cover, by the operator's name."""
+    """Return the coverage of pairs by the valid cases, by the operator's name."""
     entries = {operator.name: operator for operator in operators}
     values: dict[str, set[_Values]] = {name: set() for name in entries}
     for case in valid_cases(cases, entries, advance):

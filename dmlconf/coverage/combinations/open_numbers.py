@@ -1,4 +1,4 @@
-"""Evaluate conditions over values that are not fully known, such as numbers with a lower bound.
+"""Evaluate conditions over partly known values, such as numbers with a lower bound.
 
 If a size is at least 2, `size == 1` is false. `size == 7` is a question, for which both answers are
 tried. A condition is impossible if it is false for all series of answers.
@@ -19,7 +19,7 @@ _MOST_PATHS: Final = 256
 
 
 class Answers:
-    """The answers to the questions of one evaluation: first a given series, then always yes.
+    """The answers to the questions of an evaluation: first a given series, then always yes.
 
     Attributes:
         series: the given answers, then the further answers of the evaluation.
@@ -185,7 +185,7 @@ class OneOf(_Open):
 
 
 class OpenSizes(_Open):
-    """Unknown sizes of a tensor, each at least 1. Not even the number of dimensions is known."""
+    """The sizes of a tensor, each at least 1. Their number is unknown, too."""
 
     __hash__ = _Open.__hash__
 

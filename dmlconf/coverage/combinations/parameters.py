@@ -56,7 +56,7 @@ class Parameter:
 
 @cache
 def parameters_of(entry: Entry) -> tuple[Parameter, ...]:
-    """Return the parameters of an operator, or of graphs, that have at least two values."""
+    """Return the parameters with at least two values."""
     found = list(_family(entry))
     if isinstance(entry, Operator):
         found = [*_tensors(entry), *_attributes(entry), *_memory_and_data(entry), *found]

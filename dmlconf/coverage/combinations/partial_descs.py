@@ -1,7 +1,7 @@
-"""Decide whether a desc can be valid if only a few of its parts are known.
+"""Decide whether a partly known desc can be valid.
 
-Take GEMM, and let only FLOAT32 of ATensor and FLOAT16 of BTensor be known. The condition that both
-data types are the same is false whatever the other fields are, so no such desc is valid.
+For example, no desc of GEMM with ATensor of FLOAT32 and BTensor of FLOAT16 is valid, whatever its
+other fields are: both must have the same data type.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LAYOUT: Final = "layout"
 CLASS: Final = "class"
 
 _ANSWERS: Final = Answers()
-"""The answers that all values of `open_numbers` share; `possible` sets them for each evaluation."""
+"""The answers that all unknown values share; `possible` sets them for each evaluation."""
 
 _IMPLIED: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
 """Properties that a layout implies besides `Packed=False`."""
@@ -175,7 +175,7 @@ def _forms(operator: Operator, name: str, layout: str) -> tuple[tuple[_Tensor, .
 
 @cache
 def _always_one(operator: Operator, name: str, rank: int, at: int) -> str | None:
-    """Return why a dimension of a tensor always has the size 1; None if it may be larger."""
+    """Return why the size of a dimension is always 1; None if it may be larger."""
     return _impossible(operator, {name: _form(rank, (at,))})
 
 
@@ -206,7 +206,7 @@ def _impossible(
 
     Args:
         classes: classes of families' parameters.
-        at_least: only constraints that read at least this many known fields are evaluated.
+        at_least: constraints that read fewer known fields than this are ignored.
     """
     tables = [table for table in operator.support if _fits(operator, table, known)]
     if operator.support and not tables:
@@ -270,7 +270,7 @@ def _open(operator: Operator, field: Field) -> Any:
 
 
 def _known(operator: Operator, assigned: Iterable[Assignment]) -> Mapping[str, Any] | None:
-    """Return the known values by field; None if a required tensor would be absent."""
+    """Return the known values by field; None if a required field is absent."""
     parts: dict[str, dict[str, Any]] = {}
     known: dict[str, Any] = {}
     for each in assigned:
@@ -318,7 +318,7 @@ def _fits(operator: Operator, table: SupportTable, known: Mapping[str, Any]) -> 
 def _read_by(
     operator: Operator, condition: Expression
 ) -> tuple[Mapping[str, Expression], frozenset[str]]:
-    """Return the terms that a condition uses, and all names in the condition and the terms."""
+    """Return the terms of a condition, and the names in the condition and the terms."""
     terms = operator.terms_in(condition)
     return terms, condition.names.union(*(term.names for term in terms.values()))
 
@@ -376,8 +376,7 @@ def _shared_names() -> Namespace:
 def tied(operator: Operator, part: str) -> Mapping[str, tuple[str, ...]]:
     """Return the tensors whose data types, or numbers of dimensions, are always the same.
 
-    Each group is listed under its first tensor. A tensor that is tied to no other is a group of its
-    own.
+    The key of a group is its first tensor. Some groups have only one tensor.
 
     Args:
         part: `DataType` or `DimensionCount`.

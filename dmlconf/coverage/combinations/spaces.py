@@ -89,10 +89,10 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The parameters of a family of operators, besides those that follow from the catalogue.
+    """The parameters that a family of operators has in addition to those from the catalogue.
 
     Attributes:
-        operators: patterns of names; empty for all operators, but no graphs.
+        operators: patterns of names; if empty, all operators, but no graphs.
         has_fields: fields that an operator of the family must have.
     """
 

@@ -40,7 +40,7 @@ class Expected:
 
 
 def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
-    """Return a tensor's buffer: its elements where its desc places them, and zeros elsewhere.
+    """Return the bytes of a tensor's buffer, with zeros where no element lies.
 
     The length of the buffer is TotalTensorSizeInBytes rounded up to a multiple of 4.
     """
@@ -64,8 +64,8 @@ def expected_of(case: Case, *, half: bool = False) -> Mapping[str, Expected]:
     """Return the expected outputs of a case that must not be rejected.
 
     Args:
-        case: the case; the reference computes the outputs that it does not state.
-        half: whether FLOAT16 is permitted for intermediate results.
+        case: the reference computes the outputs that the case does not state.
+        half: whether intermediate results may be FLOAT16.
     """
     stated = case.expectation.outputs if isinstance(case.expectation, ExpectedOutputs) else {}
     outputs = {**evaluate(case), **stated}

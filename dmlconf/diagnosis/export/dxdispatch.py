@@ -1,4 +1,4 @@
-"""Write a case as a DxDispatch model: JSON, with the bytes of data in files next to it.
+"""Write a case as a DxDispatch model: JSON, with data in files next to it.
 
 Source: DxDispatch/doc/Guide.md and DxDispatch/models/_schema.json of microsoft/DirectML.
 """
@@ -26,7 +26,7 @@ __all__ = ["unsupported_part", "write_model"]
 
 
 def unsupported_part(case: Case) -> str | None:
-    """Return what DxDispatch cannot express, such as `INT4 of ATensor`; None if there is nothing.
+    """Return what DxDispatch cannot express, such as `INT4 of ATensor`, if anything.
 
     Source: `dmlTensorDataType` of DxDispatch's schema has no types of 4 bits.
     """
@@ -45,7 +45,7 @@ def write_model(
     half: bool = False,
     graph: bool = False,
 ) -> None:
-    """Write the model, and a file `TENSOR.dat` for each input that a node reads and each constant.
+    """Write the model, and a file `NAME.dat` for each input that is read and each constant.
 
     The operators of a graph are dispatched one after another: DxDispatch reads graphs only from
     binary files that ONNX Runtime wrote (the guide's "DML Serialized Graph Dispatchable"). A graph
@@ -99,7 +99,7 @@ def _nodes(case: Case) -> list[Node]:
 
 
 def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
-    """Return each buffer by its resource's name; the data of outputs is None."""
+    """Return each buffer by its resource's name; outputs have no data."""
     inputs = case.inputs()
     buffers: dict[str, tuple[TensorDesc, Array | None]] = {}
     graph = case.graph

@@ -32,8 +32,8 @@ _PLAIN_TYPES: Final = (
 """The data types, the most common first."""
 
 Cost = tuple[int, ...]
-"""Numbers that are compared from the left: nodes, elements, dimensions, flags and the like, data
-types, attributes, and the data.
+"""Numbers that are compared from the left: for nodes, elements, dimensions, flags, data types,
+attributes, and data.
 """
 
 
@@ -46,7 +46,7 @@ def tensors_in(case: Case) -> list[TensorDesc]:
 
 
 def element_count(case: Case) -> int:
-    """Return the total number of elements of a case's inputs and outputs."""
+    """Return the number of elements of a case's inputs and outputs."""
     return sum(t.ElementCount for _, _, t in tensors_of(case.entry, case.desc))
 
 

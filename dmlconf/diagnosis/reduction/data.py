@@ -1,4 +1,4 @@
-"""Other data for a failing case: the elements that smaller tensors keep, and simpler values."""
+"""Other data for a failing case: fewer elements, and simpler values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Part(Enum):
     FIRST = "first"
     LAST = "last"
     SPECIAL = "special"
-    """The most special elements are kept, such as NaN and infinities; ordinary ones come last."""
+    """The most special elements, such as NaN and infinities."""
 
 
 def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, Array] | None:
@@ -121,7 +121,7 @@ def _indexed_count(desc: Desc) -> int:
 
 
 def index_limits(graph: Graph) -> dict[str, int]:
-    """Return how many elements indices may choose from, by the input or node that gives them."""
+    """Return how many elements indices may choose from, by the source of the indices."""
     nodes = {node.name: node for node in graph.operator_nodes}
     limits: dict[str, int] = {}
     for (name, tensor), source in graph.sources().items():

@@ -1,4 +1,4 @@
-"""Change descs of a graph's nodes, and all tensors that must change with them.
+"""Change descs of a graph's nodes, with all tensors that must change, too.
 
 A new size or data type propagates along edges, since both ends share a buffer. Within a node,
 broken constraints are solved (`reduction.repair`).
@@ -59,7 +59,7 @@ def changed_graph(
     fixed: Mapping[str, frozenset[NumberRef]],
     permitted: frozenset[str] = frozenset(),
 ) -> Graph | None:
-    """Return a graph with other descs of some nodes, and all tensors that must change with them.
+    """Return a graph with other descs of some nodes, and with all tensors that must change, too.
 
     Args:
         graph: a graph that breaks only permitted constraints.
@@ -68,7 +68,7 @@ def changed_graph(
         permitted: names of constraints that may be broken.
 
     Returns:
-        the graph, whose strides may not fit the new sizes; None if no such graph was found.
+        the graph, whose strides may not fit the new sizes; None if none was found.
     """
     change = _Change(graph, changes, fixed, permitted)
     return change.graph() if change.spread() else None
@@ -91,7 +91,7 @@ class _Change:
         self._queue = deque(name for name in self._nodes if name in changes)
 
     def spread(self) -> bool:
-        """Propagate the changes; return whether all fit together before the steps run out."""
+        """Propagate the changes; return whether all fit together."""
         steps = _MOST_STEPS * len(self._nodes)
         while self._queue:
             steps -= 1
@@ -108,7 +108,7 @@ class _Change:
         return True
 
     def _follow(self, slot: Slot, changed: TensorDesc) -> bool:
-        """Change the other tensors in this tensor's buffer; return whether that is possible."""
+        """Change the other tensors in the buffer of a tensor; return whether that is possible."""
         before = self._tensors[slot]
         if (changed.Sizes, changed.DataType) == (before.Sizes, before.DataType):
             return True

@@ -90,7 +90,7 @@ def graph_part(case: Case, names: Collection[str]) -> GraphCase:
 
 
 def _plain(name: str) -> str:
-    """Return the name of a graph's input or output in a form that is valid in case files."""
+    """Return a name of a graph's input or output in a form for case files."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", name)
 
 

@@ -1,4 +1,4 @@
-"""References to what a reduction changes in a desc: sizes, data types and attributes."""
+"""References to the sizes, data types and attributes in a desc."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _rank(desc: Desc, ref: NumberRef) -> int:
 def _proportional(
     search: Search, sizes: dict[NumberRef, int], ref: NumberRef, size: int, target: int
 ) -> Iterator[Desc]:
-    """Yield descs in which multiples of a size, or one other size, shrink with it."""
+    """Yield descs in which a size shrinks with its multiples, or with one other size."""
     changed = search.case.desc
     for each, old in sizes.items():
         if old % size == 0:
@@ -160,7 +160,7 @@ def _reduce_tensors(search: Search) -> None:
 
 
 def _shorten(search: Search, name: str) -> None:
-    """Remove items of an array, the last first, also from arrays with the same count field."""
+    """Remove items from arrays with the same count field, the last items first."""
     arrays = next(names for names in search.case.entry.count_fields.values() if name in names)
     for at in reversed(range(len(search.case.desc[name]))):
         desc = search.case.desc
@@ -174,7 +174,7 @@ def _shorten(search: Search, name: str) -> None:
 
 
 def _attempt_repaired(search: Search, desc: Desc, *refs: NumberRef) -> bool:
-    """Try a desc with its count fields set, and then repaired without a change of `refs`."""
+    """Try a desc with its count fields set, and then repaired without changing `refs`."""
     desc = with_counts(search.case.operator, desc)
     if search.attempt_desc(desc):
         return True

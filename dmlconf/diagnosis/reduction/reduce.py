@@ -28,7 +28,7 @@ class Reduced:
     Attributes:
         case: the case, whose data are arrays; it states no outputs.
         trials: how many cases were tried.
-        complete: whether the passes found nothing more; False if time ran out, or after Ctrl+C.
+        complete: False if time ran out, or after Ctrl+C.
         interrupted: whether Ctrl+C ended the reduction.
     """
 
@@ -55,7 +55,7 @@ def reduce_case(
     stopped: Callable[[], bool] = lambda: False,
     on_smaller: Callable[[Case], None] = lambda case: None,
 ) -> Reduced:
-    """Return the smallest case found that fails as `case` does; Ctrl+C only ends the search.
+    """Return the smallest case found that fails as `case` does; Ctrl+C ends the search early.
 
     Args:
         case: a case that fails, as `with_own_data` returns it.

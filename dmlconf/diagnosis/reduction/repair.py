@@ -1,4 +1,4 @@
-"""Make a desc valid again after some of its numbers changed, by solving broken constraints.
+"""Make a changed desc valid again, by solving broken constraints.
 
 If `OutputTensor.Sizes[1] == FilterTensor.Sizes[0]` is broken, one side is set to the value of the
 other. In this way, a change of a size reaches all sizes that depend on it.
@@ -305,7 +305,7 @@ def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
 def _bindings(
     target: ast.expr, values: ast.expr, scope: _Scope
 ) -> Iterator[Mapping[str, ast.expr]]:
-    """Yield the expressions that a loop's names stand for in each iteration."""
+    """Yield the expressions for which a loop's names stand in each iteration."""
     match values:
         case ast.Call(func=ast.Name(id="zip"), args=sources) if isinstance(target, ast.Tuple):
             lengths = [_count(scope.value(source)) for source in sources]

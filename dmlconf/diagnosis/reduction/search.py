@@ -1,4 +1,4 @@
-"""The state of a reduction: the smallest case so far, and whether another case may replace it."""
+"""The state of a reduction."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Search:
 
     @cached_property
     def permitted(self) -> frozenset[str]:
-        """The constraints that the original case breaks, which smaller cases may break too.
+        """The constraints that the original case breaks; smaller cases may break them, too.
 
         A smaller case that must be rejected breaks all of them.
         """
