@@ -143,8 +143,7 @@ class _Timed:
         return math.log(math.fsum(self.new) / math.fsum(self.base))
 
     @property
-    def tells(self) -> bool:
-        """Whether the operator can be judged."""
+    def can_be_judged(self) -> bool:
         seconds = min(math.fsum(self.base), math.fsum(self.new))
         return len(self.cases) >= LEAST_CASES or seconds >= LEAST_SECONDS
 
@@ -191,7 +190,7 @@ class _Measure:
 def timing(base: RunLog, new: RunLog) -> Timing:
     """Compare the times of two runs on the device."""
     timed = _timed(base, new)
-    operators = [each for each in timed if each.tells]
+    operators = [each for each in timed if each.can_be_judged]
     if not operators:
         return Timing(sum(len(each.cases) for each in timed), 1.0, ())
     medians = {each.operator: median(each.logs) for each in operators}

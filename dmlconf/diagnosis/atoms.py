@@ -21,7 +21,8 @@ __all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_numbe
 MOST_CONSTANTS: Final = 16
 """The most values of a fact for which there are atoms, such as SUM in `Function == SUM`."""
 MOST_BOUNDS: Final = 16
-"""The most bounds of a number, such as 2 in `Axis > 2`, besides those of groups of cases."""
+"""The most bounds of a number, such as 2 in `Axis > 2`, besides the lowest and highest values of
+groups of cases."""
 
 _NEGATION: Final = 1.0
 """Bits that `!=` adds where a fact is compared with a constant."""

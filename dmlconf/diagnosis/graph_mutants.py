@@ -27,7 +27,7 @@ class Mutant:
     Attributes:
         what: what the compiler does wrongly, such as "ATensor and BTensor of n1 are exchanged".
         rewrite: the name of the rewrite in `schemas/rewrites.yaml`.
-        data: the data of its inputs; None for the data of the case.
+        data: the data of the graph's inputs; None for the data of the case.
     """
 
     what: str

@@ -96,7 +96,7 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
     """Return the condition that separates the cases best; None if nothing separates them.
 
-    Without passes, that is the condition that every case meets. The same holds if nearly every case
+    Without passes, the result is the condition that every case meets. So it is if nearly every case
     fails (`_FEW`), and some failures do not meet the best condition.
 
     Args:

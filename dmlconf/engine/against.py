@@ -1,7 +1,7 @@
 """Sources of expected outcomes that cases do not state, such as recordings and the reference.
 
-No recording of the subject under test is used, and no backend with the name and options of the
-tested one.
+`expectations` uses no recording of the subject under test, and no backend with the name and options
+of the tested one.
 """
 
 from __future__ import annotations
@@ -105,8 +105,7 @@ class RecordingAgainst:
     def digest(self, operator: str) -> str | None:
         """Return the digest of the file with an operator's cases, and the subject under test.
 
-        Once a case of the operator was stale, the result is None, since a cached judgement would
-            hide that.
+        The result is None if a case of the operator was stale, which a cached judgement would hide.
         """
         if operator in self._stale_operators:
             return None

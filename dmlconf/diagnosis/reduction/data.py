@@ -140,10 +140,9 @@ def _in_range(array: Array, count: int) -> Array:
 
 
 def data_cost(case: Case) -> tuple[int, int, int]:
-    """Return how many elements are not +0, how many are neither +0 nor 1, and their length.
+    """Return how many elements are not +0, how many are neither +0 nor 1, and the length of these.
 
-    The length is that of the decimal forms of the first 64 elements of each array that are neither
-    +0 nor 1.
+    The length counts the characters of the first 64 such elements of each array.
     """
     not_zero = others = digits = 0
     for array in (*case.data.values(), *(each.data for each in case.graph.constants)):
@@ -165,8 +164,7 @@ the smallest change is of about a sixteenth."""
 def simpler_values(array: Array, *, index: bool) -> Iterator[Array]:
     """Yield the array with elements set to 0 or 1, the largest changes first.
 
-    At last, a floating-point array comes with rounded elements, and with finite elements limited to
-    -1 to 1.
+    Finally, a floating-point array is rounded, and its finite elements are limited to -1 to 1.
 
     Args:
         index: whether the elements are indices, which are set to 0 only.

@@ -26,7 +26,7 @@ INPUT: Final = "<input>"
 _OUTPUT: Final = "<output>"
 """Stands for a node's name where a tensor is an output of the graph."""
 _MOST_STEPS: Final = 12
-"""How often a node may be repaired on average."""
+"""The most repairs per node, on average."""
 
 
 def graph_tensors(graph: Graph) -> dict[Slot, TensorDesc]:
