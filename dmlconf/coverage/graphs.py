@@ -21,8 +21,8 @@ class GraphCoverage:
         cases: number of graphs with any of the operators.
         most_nodes: the nodes of the largest of these graphs, with constants; 0 without graphs.
         operators: those of the operators that a graph contains.
-        neighbours: the number of graphs in which one operator feeds another, by the pair, of which
-            at least one is among the operators.
+        neighbours: for each pair of operators, in how many graphs the first feeds the second. At
+            least one of the pair is among the operators.
     """
 
     cases: int

@@ -1,8 +1,8 @@
 """Check quickly whether data fits a JSON Schema.
 
-A schema is compiled to a function that returns True only for data that fits. If it returns False,
-jsonschema decides and explains, which takes many times as long. A schema with a keyword that is
-not supported here gives False for all data.
+A schema is compiled to a function that returns True only for data that fits. If the function
+returns False, jsonschema decides and explains, which takes many times as long. A schema with an
+unsupported keyword gives False for all data.
 """
 
 from __future__ import annotations

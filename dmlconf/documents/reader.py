@@ -64,9 +64,9 @@ def _scalar(text: str) -> Any:
     return int(text, 0) if _OTHER_BASE.match(text) else text
 
 
-# `_FORBIDDEN` matches a character that the parser rejects. Compiling it takes long.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _FORBIDDEN: Final = "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+"""A character that the parser rejects; not compiled here, since that takes long."""
 
 
 class _Stop(Exception):
@@ -83,7 +83,7 @@ class _Built(NamedTuple):
 
 
 class _Builder:
-    """Turn parser events into values, and count the values with all aliases expanded."""
+    """Turns parser events into values, and counts the values with all aliases expanded."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
         self._next = next_event
@@ -184,7 +184,7 @@ def _is_simple(event: Any) -> bool:
 
 
 def _text_or_plain(event: Any) -> Any:
-    """Return the value of a scalar, which is text if it is quoted or a block."""
+    """Return the value of a scalar; a quoted scalar or a block is text."""
     if not event.implicit[0]:
         return event.value
     try:

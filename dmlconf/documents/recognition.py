@@ -34,7 +34,7 @@ _CONTENTS: Final = (
     ("a file of waivers", re.compile(rb"(?ms).*^waivers:")),
     ("a substrate", re.compile(rb"(?ms).*^substrate:")),
 )
-"""What the first `_BEGINNING` bytes of files of each kind match."""
+"""For each kind of file, what its first `_BEGINNING` bytes match."""
 
 _SOURCE_SUFFIX: Final = re.compile(
     r"\.(?:"

@@ -42,7 +42,7 @@ from dmlconf.workers.interrupts import Uninterrupted, forget_interrupt, raise_if
 __all__ = ["Engine"]
 
 _STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
-"""The reason of a stop after so many failures; after other numbers, `TOO_MANY_FAILURES`."""
+"""The reason for a stop, by the number of failures; `TOO_MANY_FAILURES` for other numbers."""
 
 
 class Engine:

@@ -53,7 +53,7 @@ _FIRST_BYTES: Final = 1 << 16
 
 
 def log_directory() -> Path:
-    """Return the folder for logs of runs without `--log`, which need not exist or be writable.
+    """Return the folder for logs of runs without `--log`; the folder may be missing or read-only.
 
     Raises:
         OSError: this account has no home folder.
@@ -155,7 +155,7 @@ def _logs_in(directory: Path) -> list[Path]:
 
 
 def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
-    """Return the logs without the newest that fit into `most` bytes, and without the latest."""
+    """Return the oldest logs without which the rest fits into `most` bytes; never the latest."""
     total = 0
     for at in range(len(logs) - 1, -1, -1):
         with suppress(FileNotFoundError):  # Another run removed it just now.

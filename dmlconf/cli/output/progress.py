@@ -28,7 +28,7 @@ _PARTS: Final = 4
 def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable[[bool], None]]:
     """Show a bar or occasional lines unless `quiet`; yield a function to call after each case.
 
-    The function takes whether the case fails the run.
+    The argument of the function is whether the case fails the run.
 
     Args:
         total: how many cases there are; None if unknown.

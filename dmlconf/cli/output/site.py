@@ -27,7 +27,7 @@ _FOLDERS: Final = ("cases", "environments", "operators")
 
 
 def prepared_folder(folder: Path) -> None:
-    """Create a missing folder; refuse one that is not empty and has no earlier site.
+    """Create a missing folder; refuse a folder that is not empty and has no earlier site.
 
     Files and folders whose names begin with a dot do not count.
 

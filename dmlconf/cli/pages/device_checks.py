@@ -27,7 +27,7 @@ _IDENTITIES: Final = tuple(
     f"element_wise_identity/matrix[DataType={kind},DimensionCount=4]"
     for kind in ("FLOAT32", "FLOAT16")
 )
-"""Checks that compute run the first of these cases that the device supports."""
+"""Each check that computes runs the first of these cases that the device supports."""
 
 _STYLES: Final = {
     CheckStatus.PASSED: "green",
