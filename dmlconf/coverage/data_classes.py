@@ -1,8 +1,7 @@
 """Classes of data that `schemas/questions.yaml` asks for.
 
 The class `ends_of_half_precision` has the parts "2048" and "65504". A suite covers the first if an
-input has an element of magnitude 2048. Pairs of parameters have other classes of data
-(`coverage.combinations.classes`).
+input has an element of magnitude 2048.
 """
 
 from __future__ import annotations

@@ -68,13 +68,13 @@ class OrderResult:
     """The result of running a case again after earlier cases.
 
     Attributes:
-        case: the case that failed again or, if none did, the first of `symptom.cases`.
+        case: the case that failed again or, if none did, the first of `symptom.cases` in the plan.
         earlier: the earlier cases that are needed, as few as were found; if the case did not fail
             again, all that the suite has.
         before: how many cases of the suite ran earlier in the case's process.
         missing: how many cases from outside the suite ran earlier.
         runs: how many sequences were run.
-        minimal: whether each case of `earlier` is known to be needed.
+        minimal: False if time ran out before each case of `earlier` was known to be needed.
     """
 
     symptom: Symptom

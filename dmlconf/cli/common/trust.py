@@ -50,10 +50,7 @@ _OF_VERIFICATION: Final = frozenset(
 """What `verify` demands of a certificate, whose sender may also send a configuration file."""
 
 _NETWORK_SHARE: Final = re.compile(r"(?:[a-z]+:)?[\\/]{2}[^\\/\s]")
-"""The beginning of a path such as `//host/share`, for which Windows logs in to another machine.
-
-A word and a colon, such as `html:`, may come before it.
-"""
+"""The beginning of a path such as `//host/share`, for which Windows logs in to another machine."""
 
 _OF_VERSION_CONTROL: Final = frozenset({".git", ".hg", ".svn"})
 """Writing in these folders needs permission, since files there name programs to run."""
@@ -135,7 +132,7 @@ def _written_outside(folder: Path, files: Iterable[str]) -> str | None:
     """Return a remark on the first file that needs permission, if any.
 
     Files in `folder` and in the folder of run logs need none, except in folders such as `.git`.
-    Links are followed, since a checkout may have a link that leads elsewhere.
+    Links are followed.
     """
     inside = [Path(os.path.realpath(folder))]
     with suppress(OSError):

@@ -62,7 +62,7 @@ def warn(message: str | None) -> None:
 def silenced_when_closed() -> Iterator[None]:
     """Continue after the block if the reader of standard output closed it, as `head` does.
 
-    What is printed later is discarded. Any other closed pipe has the same effect.
+    What is printed later is discarded.
     """
     try:
         yield

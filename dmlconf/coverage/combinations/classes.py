@@ -41,11 +41,7 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 
 
 def data_input(operator: Operator) -> str | None:
-    """Return the input whose data has a class; None if there is none.
-
-    This is the first input without `bounds` in the catalogue. Indices have bounds, except
-    ONE_HOT's.
-    """
+    """Return the input whose data has a class: the first without `bounds`, or None."""
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
 

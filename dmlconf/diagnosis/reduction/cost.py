@@ -32,8 +32,8 @@ _PLAIN_TYPES: Final = (
 """The data types, the most common first."""
 
 Cost = tuple[int, ...]
-"""Numbers that are compared from the left: for nodes, elements, dimensions, flags, data types,
-attributes, and data.
+"""Numbers that are compared from the left: for nodes, elements, dimensions, flags and the like,
+data types, attributes, and data.
 """
 
 

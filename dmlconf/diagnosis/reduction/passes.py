@@ -160,7 +160,7 @@ def _reduce_tensors(search: Search) -> None:
 
 
 def _shorten(search: Search, name: str) -> None:
-    """Remove items from arrays with the same count field, the last items first."""
+    """Remove items of an array and of arrays with the same count field, the last items first."""
     arrays = next(names for names in search.case.entry.count_fields.values() if name in names)
     for at in reversed(range(len(search.case.desc[name]))):
         desc = search.case.desc
