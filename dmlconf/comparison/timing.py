@@ -7,8 +7,8 @@ ratios, and the ratio of the sums of their times. Measures are computed as logar
 An operator is slower if a measure exceeds max(1, M) by more than noise, where M is the median of
 that measure over all judged operators. A slowdown of all operators is reported separately.
 
-Noise is `DEVIATIONS` standard errors of the measure. The standard error has two parts, estimated by
-medians of absolute deviations, on which a few slower operators have little effect:
+Noise is `DEVIATIONS` standard errors of the measure. The standard error has two parts, both
+estimated by medians of absolute deviations:
 
 - The ratios of one operator's cases differ. This part of the error falls with the number of cases.
 - The measures of operators differ. This part does not, since all cases of an operator may run while
@@ -76,7 +76,7 @@ class Slowdown:
 
     Attributes:
         operator: its name, or `ALL_OPERATORS`.
-        cases: how many of its cases both runs timed, with a time above 0.
+        cases: how many of its cases both runs timed.
         ratio: how many times as long it takes, by the measure that exceeds noise by more. For
             `ALL_OPERATORS`, the median of the operators' median ratios.
         least: `ratio` divided by the greatest ratio that noise and the slowdown of all operators
@@ -108,8 +108,8 @@ class Timing:
     """The times of two runs side by side.
 
     Attributes:
-        cases: how many cases both runs timed, with a time above 0.
-        ratio: the median of the judged operators' median ratios; 1 if none can be judged.
+        cases: how many cases both runs timed.
+        ratio: the median of the operators' median ratios; 1 if none can be judged.
         slower: first `ALL_OPERATORS`, if at least `LEAST_OPERATORS` are judged and noise does not
             explain their slowdown; then each slower operator, by falling ratio.
     """

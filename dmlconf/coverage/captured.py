@@ -88,8 +88,7 @@ class CapturedUses:
 
         Args:
             plan: cases, of which only the captured graphs are read.
-            graphs: the coverage of all graphs; captured graphs without any of its operators are
-                skipped.
+            graphs: the coverage of all graphs; captured graphs without its operators are skipped.
         """
         captured: Counter[Feature] = Counter()
         for planned in graphs_in(plan):

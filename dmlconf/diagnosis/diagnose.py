@@ -58,17 +58,15 @@ class Diagnosis:
     """What is known of a failing case.
 
     Attributes:
-        verdict: the first failing verdict on the case; if there is none, the first verdict.
+        verdict: the first failing verdict; if there is none, the first verdict.
         failures: how often the case failed alone; 1 if a known fault waives it.
-        runs: how often the case ran alone to see whether it fails.
+        runs: how often the case ran alone.
         in_batch: whether the case failed among copies of itself; None if not tried.
         reduced: the smallest case found that fails in the same way; None if not sought.
-        reduced_verdict: the latest verdict with the same kind of failure on `reduced` or, without
-            it, on the case; None if there is none.
+        reduced_verdict: the latest verdict of the same kind on `reduced`, else on the case, if any.
         trials: verdicts on the reduced case with one factor changed at a time.
-        culprit: the factor that is to blame; None if none was found.
-        rewritten: a wrong rewrite of the graph that gives the device's outputs bit by bit; None if
-            none was found.
+        culprit: the factor that is to blame, if one was found.
+        rewritten: a wrong rewrite that gives the device's outputs bit by bit, if one was found.
         notes: sentences for the user.
         interrupted: whether Ctrl+C ended the reduction or the trials.
     """

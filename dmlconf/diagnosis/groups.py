@@ -36,9 +36,8 @@ class Group:
     Attributes:
         outcome: `broken`, `rejection` or `result`.
         reasons: the kinds of reason, the most frequent first, with their counts.
-        explanation: what separates the failures from passes; None if nothing does, or if the facts
-            of all failures are unknown. Its field `of` may also count failures of other groups,
-            which do not meet the condition.
+        explanation: what separates the failures from passes; None if no known fact does. Its field
+            `of` may also count failures of other groups, which do not meet the condition.
         compared: the number of passes with which the failures were compared.
         failing: the failures, as indices of columns of `OperatorFailures.table.holds`.
         passing: the passes that the failures were compared with, likewise.

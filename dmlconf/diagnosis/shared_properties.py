@@ -45,8 +45,7 @@ class SharedProperty:
     Attributes:
         reasons: the kinds of reason, the most frequent first, with their counts.
         compared: the number of passes with which the failures were compared.
-        condition: what separates the failures from passes; None if nothing does, or if the facts of
-            all failures are unknown.
+        condition: what separates the failures from passes; None if no known fact does.
         simpler: a shorter condition with few exceptions, or None.
     """
 

@@ -22,11 +22,11 @@ class DeviceOptions:
     """How a command runs the backend that it tests.
 
     Attributes:
-        directml: the path of the DirectML library; None if the user names none.
+        directml: the path of the DirectML library, if the user names one.
         jobs: how many worker processes run in parallel; None for the default.
         timeout: seconds that one case may take in a worker process.
         worker_memory: MiB by which a worker process may grow before it is replaced.
-        substrate: the file of `--substrate`, read by `known_limits`; None if the user names none.
+        substrate: the file of `--substrate`, if the user names one.
     """
 
     directml: str | None

@@ -77,11 +77,10 @@ def opened_targets(
     Args:
         cluster: the connection to a scheduler; None for this machine.
         runs: a list of one run, which `run_and_report` later takes out.
-        by_adapter: whether workers with different devices become separate targets.
+        by_adapter: whether different devices become separate targets.
 
     Raises:
-        BackendError: a backend or a worker cannot be used, or the devices of workers differ without
-            `by_adapter`.
+        BackendError: a backend or a worker cannot be used, or devices differ without `by_adapter`.
     """
     if cluster is None:
         yield [local_target(runs[0].how)]

@@ -22,7 +22,8 @@ def require_replaceable(
 
     Args:
         option: the option with its file, such as `--log run.jsonl`, for messages.
-        own: the kind of the new file, as `recognised` names it; it may replace a file of this kind.
+        own: the kind of the new file, as `recognised` names it; a file of this kind may be
+            replaced.
         inputs: the files that the command reads.
 
     Raises:

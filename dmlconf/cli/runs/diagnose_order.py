@@ -69,8 +69,8 @@ def diagnose_order(
         known_faults: whether a known fault of DirectML waives a failure.
 
     Returns:
-        `NOTHING_SELECTED` if nothing failed, or the suite has none of the cases to look at;
-        `SUCCESS` if every failure that was looked at occurred again; otherwise `FAILED`.
+        `NOTHING_SELECTED` if nothing failed, or the suite has none of the cases; `SUCCESS` if all
+        failures that were looked at occurred again; otherwise `FAILED`.
 
     Raises:
         BackendError: the backend cannot be used.

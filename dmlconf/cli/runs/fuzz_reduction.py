@@ -53,8 +53,8 @@ def reduce_groups(
     """Write the reduced form of each failing case, until time is up or a file cannot be written.
 
     Args:
-        folder: the folder in which `reduced` is created, with a case file for each reduced case.
-        failures: one failing case of each group, with its verdict, the largest group first.
+        folder: gets a folder `reduced` with a case file for each reduced case.
+        failures: a failing case of each group, with its verdict, the largest group first.
         seconds: how long all reductions together may take.
     """
     end = monotonic() + seconds

@@ -30,15 +30,14 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
     Args:
         path: a run log; a certificate (`.dmlcert`); or a recording (`.dmlrec`, or a folder), whose
             outcomes are judged against the reference.
-        suite: the case files that a recording belongs to; empty for the bundled suite.
+        suite: the case files of a recording; empty for the bundled suite.
 
     Raises:
-        InvalidFilesError: a case file that a recording belongs to is invalid.
+        InvalidFilesError: a case file is invalid.
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
-        RefusedError: the file cannot be read, is not a certificate, or was changed after it was
-            made.
+        RefusedError: the file cannot be read, is not a certificate, or was changed.
         MissingExtraError: the certificate is signed, and `cryptography` cannot be imported.
-        BackendError: the file is not a readable recording, or the folder has none or several.
+        BackendError: the recording cannot be read, or the folder has none or several.
     """
     if path.suffix == _RECORDING or path.is_dir():
         return _judged(path, suite)

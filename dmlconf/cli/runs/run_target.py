@@ -103,11 +103,11 @@ def run_and_report(runs: list[Run], target: Target, shown: Presentation) -> Exit
     Raises:
         click.UsageError: the log belongs to another run, or cannot be opened.
         InvalidLogError: the log to resume cannot be continued.
-        LogWriteError: the log can no longer be written, or something else has changed it.
-        BackendError: a recording or the backend cannot be used, now or later in the run.
+        LogWriteError: the log cannot be written, or something else changed it.
+        BackendError: a recording or the backend cannot be used.
         InvalidFilesError: a case of a matrix cannot be built.
-        KeyboardInterrupt: an interrupt came before the first case. A later one ends the run early,
-            and the exit code is returned.
+        KeyboardInterrupt: an interrupt came before the first case; a later one only ends the run
+            early.
     """
     ends: list[_Ended] = []
     run = runs.pop()
