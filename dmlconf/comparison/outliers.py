@@ -39,8 +39,8 @@ class Outlier:
 def outliers(runs: Sequence[RunLog]) -> list[Outlier]:
     """Return the cases in which one run alone fails, or alone passes.
 
-    Every run must have a verdict on the case. At least `FEWEST_RUNS` of the verdicts must judge the
-    case; exactly one of those fails its run, or exactly one does not.
+    Every run must have a verdict on the case. At least `FEWEST_RUNS` verdicts must judge the case.
+    Exactly one of these must fail the run, or all but one.
     """
     by_case: list[Mapping[str, Verdict]] = [{v.case: v for v in run.verdicts} for run in runs]
     found = []

@@ -27,8 +27,8 @@ group. The expressions with the most points are combined.
 """
 
 _NEARLY: Final = 0.9
-"""A condition explains nearly all of a group if at least this share of the group's failures meets
-it, and at most a tenth as many passes.
+"""A condition explains nearly all of a group if it holds for at least this share of the group's
+failures, and for at most a tenth as many passes.
 """
 
 _SLIGHTLY_LONGER: Final = 6.0

@@ -69,8 +69,8 @@ class OrderResult:
 
     Attributes:
         case: the case that failed again or, if none did, the first of `symptom.cases` in the plan.
-        earlier: the earlier cases that are needed, as few as were found; if the case did not fail
-            again, all that the suite has.
+        earlier: the fewest earlier cases that were found to be needed; all earlier cases of the
+            suite if the case did not fail again.
         before: how many cases of the suite ran earlier in the case's process.
         missing: how many cases from outside the suite ran earlier.
         runs: how many sequences were run.

@@ -28,8 +28,8 @@ EXACT_BONUS: Final = 10.0
 """Bits by which a condition without exceptions may be longer than one with exceptions."""
 
 _NEARLY: Final = 0.9
-"""A condition has few exceptions if at least this share of the failures meets it, and at most a
-tenth as many passes.
+"""A condition has few exceptions if it holds for at least this share of the failures, and for at
+most a tenth as many passes.
 """
 
 _FEW: Final = 0.05

@@ -36,8 +36,8 @@ _MOST_NAMED: Final = 10
 """The most earlier cases that are printed; the file of the sequence has all."""
 
 _MOST_SELECTED: Final = 1_000
-"""If the search needs this many cases or more, all files are read, not only those that may have
-them."""
+"""If this many cases or more are needed, all files are read, not only files that may have the
+cases."""
 
 _VERBS: Final = {
     None: ("fails", "fail", "failed"),

@@ -1,7 +1,7 @@
 """Decide whether a partly known desc can be valid.
 
-For example, no desc of GEMM with ATensor of FLOAT32 and BTensor of FLOAT16 is valid, whatever its
-other fields are: both must have the same data type.
+For example, no desc of GEMM is valid in which ATensor is FLOAT32 and BTensor is FLOAT16. Their data
+types must be the same, whatever the other fields are.
 """
 
 from __future__ import annotations

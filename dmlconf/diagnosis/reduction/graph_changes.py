@@ -166,7 +166,7 @@ def with_node_tensor(node: Node, name: str, tensor: TensorDesc) -> Desc:
 
 
 def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> TensorDesc | None:
-    """Return a tensor that fits another one in its buffer after that changed; None if none fits."""
+    """Return a tensor that fits the change of another tensor in its buffer; None if none fits."""
     sizes: tuple[int, ...] | None = changed.Sizes
     if tensor.Sizes != before.Sizes:
         sizes = _viewed(tensor.Sizes, before, changed.Sizes)
