@@ -23,7 +23,10 @@ Stream = Generator[Verdict | Attempt | Repeated, None, None]
 """Verdicts, and between them the attempts at retried cases and the beginnings of repetitions."""
 
 Judge = Callable[[Sequence[PlannedCase]], Stream]
-"""Runs cases, and yields a verdict on each; `repeated` also yields where a repetition begins."""
+"""Runs cases, and yields a verdict on each.
+
+One that runs cases several times also yields a `Repeated` before each repetition.
+"""
 
 Verdicts = Generator[Verdict, None, None]
 """What a run yields without retries and repetitions: one verdict on each case."""

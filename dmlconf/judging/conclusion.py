@@ -69,7 +69,7 @@ class Conclusion:
     """Draws the verdict on a case.
 
     Attributes:
-        against: gives the expected outcome of cases or outputs for which the case states none.
+        against: gives the expected outcome of a case that does not state all of its outputs.
         faults: the known faults of the DirectML under test.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
         deviations: the deviations of the backend's target from DirectML's documentation.

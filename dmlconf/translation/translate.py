@@ -412,7 +412,7 @@ class _Scope:
         return self._builder.constant(_number(value, data_type))
 
     def bound(self, node: ast.Call) -> str:
-        """`bound(Max)`: `bound_as_taken` as a constant."""
+        """`bound(Max)`: a constant, the bound in InputTensor's type as DirectML takes it."""
         number = bound_as_taken(self._names, self._value(node.args[0]))
         return self._builder.constant(number)
 

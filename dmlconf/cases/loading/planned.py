@@ -21,7 +21,7 @@ _MOST_OBJECTS: Final = 1000
 
 
 class _MadeOnDemand(Sequence[PlannedCase]):
-    """Planned cases that are made when they are asked for; a slice keeps indices."""
+    """Planned cases that are made when they are asked for; a slice is a `Picked`."""
 
     __slots__ = ()
 

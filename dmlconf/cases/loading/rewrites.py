@@ -172,7 +172,8 @@ def _rewritten_template(template: CaseTemplate) -> CaseTemplate:
     for part in _PARTS:
         changed = {**entry.get(part, {}), **template.data["rewrite"].get(part, {})}
         entry[part] = {name: value for name, value in changed.items() if value is not None}
-    # The mutant's entry states no outputs, so its own `keeps_data` may be false.
+    # The mutant must have the case's data. Without `expect`, its own `keeps_data` may be False
+    # where that of the case is True; a challenge would then change only the mutant's data.
     challenge = None if template.keeps_data else template.challenge
     return replace(template, data=entry, challenge=challenge)
 

@@ -102,7 +102,8 @@ class Sequences:
     ) -> tuple[Values, State]:
         """Return the hidden nodes after every step, 0 after a sequence's end, and the final state.
 
-        The final state is the one after the last step of each sequence; `_changing` has exceptions.
+        The final state is the one after the last step of each sequence, except that steps may
+        change the state of a sequence of length 0 (`_changing`).
 
         Args:
             step: returns the next state, given a step's sums and the state before it.

@@ -48,9 +48,10 @@ def first_greatest(samples: Array, used: Array) -> Array:
 
 
 def touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array, Array | float]]:
-    """Yield rows, columns and weights of the elements from which samples are interpolated.
+    """Yield rows, columns and weights of the elements that make up samples.
 
-    Rows and columns may lie beyond the edge.
+    These are the four around a sample or, without interpolation, the nearest one. Rows and columns
+    may lie beyond the edge.
     """
     if not reading.linear:
         yield np.floor(y + 0.5), np.floor(x + 0.5), 1.0

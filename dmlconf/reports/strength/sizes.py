@@ -31,7 +31,7 @@ class SizeDefects(Figure):
 
     @property
     def share(self) -> float:
-        """The percentage of failing pairs of a defect and a case that runs its code."""
+        """Of all pairs of a defect and a case that runs its code, the percentage that is caught."""
         return share(*_counts(self.figure.pairs))
 
     def sentences(self) -> Iterator[str]:

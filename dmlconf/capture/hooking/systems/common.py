@@ -1,4 +1,4 @@
-"""Machine code, exported functions and writes to memory, for both systems."""
+"""Machine code, exported functions and writes to memory, for Windows and Linux."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Export:
 
 
 def address_of(callback: Any) -> int:
-    """Return the native address of a function."""
+    """Return the address at which native code can call a `ctypes` function."""
     return ctypes.cast(callback, ctypes.c_void_p).value or 0
 
 
