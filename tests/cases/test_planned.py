@@ -1,6 +1,6 @@
 """`PlannedCases` and `Picked` are sequences of planned cases that take little memory.
 
-Matrices of more than 1,000 cases are not kept as objects.
+If a matrix has more than 1,000 cases, they are made each time they are asked for.
 
 The tested code is in `dmlconf/cases/loading/planned.py` and
 `dmlconf/cases/loading/expansion.py`.

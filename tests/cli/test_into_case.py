@@ -97,13 +97,13 @@ def refused(directory: Path, text: str, backend: str = RIGHT) -> tuple[int, str]
     return done.returncode, done.stderr
 
 
-def recorded_by(text: str) -> str:
+def recorded_version(text: str) -> str:
     return str(yaml.safe_load(text)["cases"][0]["recorded"]).partition(" ")[2]
 
 
 def test_recording_into_a_case_file_keeps_its_comments_and_layout(tmp_path: Path) -> None:
     text = text_with_expectations(tmp_path, CASES)
-    assert text == FILLED.replace("VERSION", recorded_by(text))
+    assert text == FILLED.replace("VERSION", recorded_version(text))
     large = np.load(tmp_path / "element_wise_sqrt-mine-large.OutputTensor.npy")
     assert np.array_equal(large, np.sqrt(np.arange(300, dtype="f4")))
 
@@ -121,7 +121,7 @@ def test_large_outputs_of_similar_names_get_separate_files(tmp_path: Path, toget
     assert validated.returncode == 0, validated.stderr
 
 
-def test_expected_values_are_recorded_for_one_case_only(tmp_path: Path) -> None:
+def test_case_that_is_not_named_gets_no_expected_values(tmp_path: Path) -> None:
     text = text_with_expectations(tmp_path, CASES, "element_wise_sqrt/mine/small", "mine.yaml")
     assert ["expect" in each for each in yaml.safe_load(text)["cases"]] == [True, False]
 

@@ -1,9 +1,12 @@
-"""`python -m tests.combinations` makes valid cases that cover missing pairs of values.
+"""`python -m tests.combinations` makes valid cases with pairs of values that no case has yet.
+
+A pair is two values of different parameters of an operator, such as `dimensions = 5` and
+`in place = true`.
 
 The tested code is in `tests/combinations/`: `search.py` chooses cases, `drafts.py` changes them,
 `starts.py`, `windows.py`, `recurrent.py`, `attention.py`, `scatter.py`, `moves.py`, `shapes.py`,
-`sizes.py` and `tensors.py` give them sizes that fit, `data.py` their data, `noticing.py` tries
-them, and `writing.py` writes them.
+`sizes.py` and `tensors.py` give them sizes that fit, `data.py` their data, `noticing.py` says
+whether they fail with wrong outputs, and `writing.py` writes them.
 """
 
 from __future__ import annotations
@@ -147,7 +150,10 @@ cases:
 
 
 def test_gross_mistakes_show_unless_every_result_is_permitted(tmp_path: Path) -> None:
-    """ACOSH of -1e6 may be anything."""
+    """Any ACOSH of -1e6 is permitted.
+
+    It is log(x + sqrt(x^2 - 1)), and rounding may make the sum 0 or positive.
+    """
     path = tmp_path / "one.yaml"
     path.write_text(ACOSH, encoding="utf-8")
     cases = map(valid_case, load_suite([path]).plan())
@@ -191,6 +197,7 @@ def test_made_case_of_attention_reads_no_past_keys() -> None:
 
 
 def test_mild_data_keep_their_class(tmp_path: Path) -> None:
+    """Mild data have fewer special numbers, or smaller ones."""
     entry = operator("ELEMENT_WISE_ADD")
     path = tmp_path / "few.yaml"
     path.write_text(ADD.replace("[2, 3]", "[40, 3]"), encoding="utf-8")
@@ -251,7 +258,7 @@ def changed_to_have(
         ("ACTIVATION_RELU", {"layout of OutputTensor": "channels-last", "in place": "true"}),
     ],
 )
-def test_sizes_that_follow_from_each_other_change_together(
+def test_sizes_and_layouts_that_depend_on_each_other_change_together(
     name: str, values: dict[str, str]
 ) -> None:
     entry = operator(name)

@@ -50,6 +50,7 @@ def test_no_mutant_of_a_sample_makes_dmlconf_crash_or_hang(tmp_path: Path, kind:
 def test_a_trial_notices_each_problem_and_tries_the_next_seed(
     tmp_path: Path, canary: str, problem: str
 ) -> None:
+    """Canaries, the pretended kinds of file in `canaries.py`, hang or fail on purpose."""
     seconds = 1 if canary == "works on" else 60
     findings = list(trial(canary, tmp_path, 7, 2, most_seconds=seconds))
     assert [finding.seed for finding in findings] == [7, 8]

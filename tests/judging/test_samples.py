@@ -78,7 +78,7 @@ def sampled_indices(case: Case) -> Array:
     return outcome.samples["OutputTensor"].indices
 
 
-def with_wrong_element(case: Case, at: int, array: Array) -> Array:
+def with_wrong_element(array: Array, at: int) -> Array:
     wrong = array.copy()
     wrong.reshape(-1)[at] = -1
     return wrong
@@ -97,7 +97,12 @@ def expectations_with(directory: Path, case: Case, recorded: Array, backend: str
 def verdict(
     directory: Path, case: Case, actual: Array, recorded: Array, backend: str = "numpy"
 ) -> Verdict:
-    """Return the verdict on the output `actual` if `recorded` was recorded."""
+    """Return the verdict on the output `actual` if `recorded` was recorded.
+
+    Args:
+        backend: what is said to have computed `actual`. Unless it is `numpy`, the reference itself,
+            the reference gives the elements that the recording lacks.
+    """
     against = expectations_with(directory, case, recorded, backend).against
     return judge(case, Outputs({"OutputTensor": actual}), against)
 
@@ -136,7 +141,7 @@ def test_an_output_with_the_recorded_digest_is_compared_whole(tmp_path: Path, ca
 
 
 def test_a_recording_that_is_wrong_outside_of_the_sample_fails(tmp_path: Path, case: Case) -> None:
-    recorded = with_wrong_element(case, outside_of_sample(case), reference_output(case))
+    recorded = with_wrong_element(reference_output(case), outside_of_sample(case))
     failed = verdict(tmp_path, case, recorded, recorded, "faulty:zeros")
     assert failed.status is Status.FAILED
     assert failed.reason is not None
@@ -155,9 +160,8 @@ def test_an_output_with_another_digest_is_compared_at_the_sample(
 
 def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case: Case) -> None:
     index = int(sampled_indices(case)[300])
-    failed = verdict(
-        tmp_path, case, with_wrong_element(case, index, reference_output(case)), one_ulp_off(case)
-    )
+    wrong = with_wrong_element(reference_output(case), index)
+    failed = verdict(tmp_path, case, wrong, one_ulp_off(case))
     assert failed.status is Status.FAILED
     assert failed.reason is not None
     assert failed.reason.kind is ReasonKind.WRONG_VALUES
@@ -172,7 +176,7 @@ def outside_of_sample(case: Case) -> int:
 
 
 def test_the_reference_judges_elements_outside_of_the_sample(tmp_path: Path, case: Case) -> None:
-    wrong = with_wrong_element(case, outside_of_sample(case), reference_output(case))
+    wrong = with_wrong_element(reference_output(case), outside_of_sample(case))
     assert verdict(tmp_path, case, wrong, one_ulp_off(case), "numpy").status is Status.PASSED
     failed = verdict(tmp_path, case, wrong, one_ulp_off(case), "faulty:zeros")
     assert (failed.status, failed.expectation) == (Status.FAILED, Provenance.RECORDED)
@@ -203,7 +207,7 @@ def test_a_sample_that_contradicts_the_reference_fails_unless_disputed(
     tmp_path: Path, case: Case
 ) -> None:
     recorded = reference_output(case) * np.float32(2)
-    other = with_wrong_element(case, outside_of_sample(case), recorded)
+    other = with_wrong_element(recorded, outside_of_sample(case))
     for outcome in (recorded, other, reference_output(case)):
         actual = verdict(tmp_path, case, outcome, recorded, "faulty:zeros")
         assert actual.status is Status.FAILED
@@ -221,11 +225,8 @@ def test_a_replayed_sample_is_judged_at_its_elements(tmp_path: Path, case: Case)
     assert passed.status is Status.PASSED
     assert figures(passed).elements == SAMPLED
     index = int(sampled_indices(case)[7])
-    wrong = (
-        recording_of(case, with_wrong_element(case, index, one_ulp_off(case)))
-        .entries[case.identifier]
-        .outcome
-    )
+    array = with_wrong_element(one_ulp_off(case), index)
+    wrong = recording_of(case, array).entries[case.identifier].outcome
     assert judge(case, wrong, run_case).status is Status.FAILED
     same = recording_of(case, reference_output(case)).entries[case.identifier].outcome
     assert figures(judge(case, same, run_case)).elements == SIZE

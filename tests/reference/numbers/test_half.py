@@ -29,7 +29,7 @@ VALUES = {
     "tiny": np.array([1e-45, -1e-45, 2.0**-25, 1.0001 * 2.0**-25, 0.0, -0.0], np.float32),
     # Numbers from 65520 on, half-way between 65504 and 65536, become infinite.
     "beyond": np.array([65519.9, 65520, 1e38, -65520, math.inf, -math.inf, 1], np.float32),
-    "of all bits": np.random.default_rng(5).integers(0, 1 << 32, 99999, np.uint32).view(np.float32),
+    "random bits": np.random.default_rng(5).integers(0, 1 << 32, 99999, np.uint32).view(np.float32),
 }
 
 
