@@ -195,6 +195,19 @@ def test_result_that_two_findings_give_alike_is_explained(tmp_path: Path) -> Non
         assert verdict.reason.message.startswith("known finding ") is named
 
 
+def test_sigmoid_loses_a_subnormal_step_where_exp_is_far_from_subnormal(tmp_path: Path) -> None:
+    """Of e^-79.712 = 2^-115 (1 + t + ...), t is -7e-5, and 2^-115 t is subnormal."""
+    desc = f"{tensor('InputTensor', '-79.712')}, OutputTensor: {{Sizes: [1], DataType: FLOAT32}}"
+    tested = described(tmp_path, "ACTIVATION_SIGMOID", desc)
+    conclusion = Conclusion(run_case, findings=findings_of(CHROMIUM))
+    for value, named in ((2.0**-115, True), (2.0**-114, False)):
+        outcome = Outputs({"OutputTensor": np.array([value], np.float32)})
+        verdict = conclusion.excused(tested, outcome, conclusion.judge(tested, outcome))
+        assert verdict.status is Status.FAILED
+        assert verdict.reason is not None
+        assert verdict.reason.message.startswith("known finding ") is named
+
+
 def test_resampling_of_rows_and_channels_raises_no_error(tmp_path: Path) -> None:
     """The resized axes are 1 and 2, and not 2 and 3."""
     desc = (

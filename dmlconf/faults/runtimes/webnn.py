@@ -40,8 +40,11 @@ __all__ = [
     "zeros_without_sign_beyond_six_dimensions",
 ]
 
-_SMALL_BELOW: Final = -80.0
-"""Intermediates of exp(x) are subnormal only for x below -80, where exp(x) is at most 1.8e-35."""
+_SMALL_BELOW: Final = -74.0
+"""For FLOAT32 numbers x, intermediates of exp(x) are subnormal only below -74.
+
+The greatest such x is -74.16675, which is next to -107 ln 2.
+"""
 
 _MEANS: Final = (
     "MEAN_VARIANCE_NORMALIZATION",
