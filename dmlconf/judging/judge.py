@@ -86,7 +86,7 @@ Outcomes are `Recorded`, unless the reference has just computed them.
 """
 
 JudgeOne = Callable[[Case, Outcome], Verdict]
-"""Judges an outcome of a case, without excuses."""
+"""Judges an outcome of a case as `judge` does, before `dmlconf.excuses` is asked about failures."""
 
 ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 

@@ -41,7 +41,7 @@ _UNIT_ROUNDOFF: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2
 _ANYTHING: Final = 2.0**300
 """The error scale above which any result of a sum computed in FLOAT32 is right.
 
-`ANY_RESULT` exceeds this number.
+`ANY_RESULT` of `dmlconf.permitted.numbers.rounding` exceeds this number.
 """
 
 _FLOAT16_BITS: Final = 11
@@ -96,9 +96,9 @@ class Accumulation:
 
     @property
     def may_overflow(self) -> bool:
-        """Whether an intermediate may overflow, so that a result far off may be right.
+        """Whether an intermediate may overflow FLOAT32, so that a result far off may be right.
 
-        Also true if the array `errors.overflows` exists but marks no element.
+        Also true if there is an array `errors.overflows`, even if it marks no element.
         """
         if self.errors.overflows is not None:
             return True

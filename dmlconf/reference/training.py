@@ -86,8 +86,8 @@ def moving_average(old: Array, new: Array, decay: float) -> Array:
 
     Measured: DirectML computes `old + (1 - decay) * (new - old)`, which is NaN if `old` is infinite
     and the decay at most 1. Here this formula is used only if `old` is infinite, or `decay` is
-    infinite or NaN. Otherwise it may lose a small `new`: with decay 0, `old` 1 and `new` 2^-54 the
-    result is 0.
+    infinite or NaN, since it may lose a small `new`: with decay 0, `old` 1 and `new` 2^-54 it gives
+    0.
     """
     if not np.isfinite(decay):
         return old + (1 - decay) * (new - old)

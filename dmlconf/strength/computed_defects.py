@@ -36,7 +36,7 @@ def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
     if site.correct.size == 1:
-        return  # One element is mostly a sum of an input in any order.
+        return  # An output of one element is mostly a sum, whose terms may have any order.
     for name, array in site.case.inputs().items():
         if array.ndim > 1 and min(array.shape[-2:]) > 1:
             swapped = np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)

@@ -76,7 +76,7 @@ def opened_targets(
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
-        runs: a list of one run, which `run_and_report` later takes out.
+        runs: a list of one run. `run_target.run_and_report` later takes it out, to free its plan.
         by_adapter: whether different devices become separate targets.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What FLOAT32 attributes may become that do not fit an integer type, such as -1.5 in UINT8.
+"""What FLOAT32 attributes outside an integer type's range may become: -1.5 in UINT8, 255 or 0.
 
 `dmlconf.reference.numbers.attributes` converts as x86-64 does.
 """

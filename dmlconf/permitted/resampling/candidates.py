@@ -80,14 +80,15 @@ def linear_candidates(
     """Return the candidates of LINEAR: one for each combination of lines along the axes.
 
     An interpolated value lies on a straight line through two elements. Every value between the
-    lines of an axis is right if the axis has several steps, or if there are more than _MOST_CHOICES
-    combinations.
+    lines of an axis is right if antialiasing takes several steps, or if there are more than
+    _MOST_CHOICES combinations.
 
     Along an unchanged axis, a kernel may compute `first + 0 * (second - first)`. If an element is
     infinite, this is NaN, which is a further candidate.
 
     Args:
-        steps: for each axis, the coordinates of each step of interpolation.
+        steps: for each axis, the coordinates of each step of interpolation. There is one step, or
+            with antialiasing several: each interpolates the result of the one before.
         input_offsets: the operator's InputPixelOffsets.
     """
     shifts = [_shift(offset) for offset in input_offsets]

@@ -67,7 +67,7 @@ def _series(values: Array, coefficients: tuple[Array, ...]) -> Array:
 @cache
 def _of_erf() -> tuple[Array, ...]:
     values = np.array([math.erf(node) for node in _nodes()])
-    # The sum of 0 and -0 is 0, and the sum of -0 and -0 is -0.
+    # `_series` adds this to multiples of x: erf(0) is 0 + -0 = 0, and erf(-0) is -0 + -0 = -0.
     values[values == 0] = -0.0
     return *_slopes(), values
 

@@ -23,8 +23,8 @@ __all__ = ["EXACT", "Arithmetic", "ExactArithmetic", "State", "Values"]
 class Values:
     """FLOAT64 values, of which some rows may be absent.
 
-    `absent`, sizes {rows, 1}, marks rows of zeros whose product with any matrix is 0. `initial`
-    makes them.
+    `absent`, sizes {rows, 1}, marks rows of zeros whose product with any matrix is 0. In
+    a layer without an initial state, `sequences.initial` makes them.
     """
 
     value: Array
