@@ -112,7 +112,7 @@ def test_the_certificate_holds_with_accepted_backend_and_key(
         ((*ACCEPT_BOTH, "--challenge", "7"), 1, "no challenge, not for challenge 7"),
     ],
 )
-def test_verification_fails_for_a_stricter_reader(
+def test_verification_fails_unless_the_verifier_accepts_everything(
     folder: Path, demand: tuple[str, ...], code: int, why: str
 ) -> None:
     actual, text = output_of(folder, *VERIFY, *demand)

@@ -1,4 +1,6 @@
-"""A wheel contains the checked suite; after a change of a case file or of code, files are checked.
+"""A wheel's suite was checked when the wheel was built, and is loaded without another check.
+
+A case file that was changed since is checked again, and every file if code was changed.
 
 The tested code is in `hatch_build.py`, `dmlconf/cases/loading/bundle.py`,
 `dmlconf/cases/loading/loader.py` and `dmlconf/documents/archive.py`.

@@ -1,4 +1,7 @@
-"""Elements that are computed from open elements of earlier nodes are open, and no others.
+"""Elements that are computed from open elements of earlier nodes are open.
+
+So are bits of NaN and of inexact numbers. Any other element is open only if the rule of its own
+node permits any value, as for a shift by 64 bits.
 
 The tested code is in `dmlconf/permitted/graphs/reach.py`.
 """
@@ -6,6 +9,7 @@ The tested code is in `dmlconf/permitted/graphs/reach.py`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -74,7 +78,7 @@ def test_open_index_may_mark_the_501st_of_1000_elements(tmp_path: Path) -> None:
 
 
 def test_attention_to_an_open_query_may_choose_any_value(tmp_path: Path) -> None:
-    """One window has only padding; DirectML 1.15.4 puts its gradient into the first element.
+    """Both windows have only padding; DirectML 1.15.4 adds their gradients to the first element.
 
     The query (5, 6) chooses the second value.
     """
@@ -120,7 +124,7 @@ def test_log_softmax_of_open_elements_may_be_any_number(tmp_path: Path) -> None:
     assert not accepts(apart, "y", [0, 0.25])
 
 
-SHIFTED = """
+SHIFT_INPUTS = """
   a: {Sizes: [2], DataType: UINT64, values: [6, 16]}
   b: {Sizes: [2], DataType: UINT64, values: [64, 2]}
   m: {Sizes: [2], DataType: UINT64, values: [7, 7]}"""
@@ -133,7 +137,7 @@ SHIFT = """
 
 def test_undefined_elements_of_64_bits_are_open(tmp_path: Path) -> None:
     """A shift by 64 is undefined."""
-    inputs = SHIFTED[: SHIFTED.index("\n  m:")]
+    inputs = SHIFT_INPUTS[: SHIFT_INPUTS.index("\n  m:")]
     case = graph(tmp_path, inputs, SHIFT.replace("SHIFT:", "node:"))
     for value in (0, 6, 1 << 63, (1 << 64) - 1):
         assert accepts(case, "y", [value, 4])
@@ -144,13 +148,13 @@ def test_elements_computed_from_open_elements_of_64_bits_are_open(tmp_path: Path
     modulus = """
   node: {operator: ELEMENT_WISE_MODULUS_TRUNCATE,
          desc: {ATensor: shifted, BTensor: m, OutputTensor: {}}}"""
-    case = graph(tmp_path, SHIFTED, SHIFT.replace("SHIFT:", "shifted:") + modulus)
+    case = graph(tmp_path, SHIFT_INPUTS, SHIFT.replace("SHIFT:", "shifted:") + modulus)
     for value in range(7):
         assert accepts(case, "y", [value, 4])
     assert not accepts(case, "y", [0, 5])
 
 
-def test_64_bit_indices_of_top_k_are_open_after_nan(tmp_path: Path) -> None:
+def test_64_bit_indices_of_top_k_are_open_if_their_line_has_nan(tmp_path: Path) -> None:
     nodes = """
   node: {operator: TOP_K1,
          desc: {InputTensor: x, OutputValueTensor: {Sizes: [2]}, Axis: 0, K: 2,
@@ -176,7 +180,7 @@ MASKED = """
         ("ELEMENT_WISE_BIT_AND", "ATensor: m, BTensor: root"),
     ],
 )
-def test_bits_are_open_only_if_the_number_is_inexact(
+def test_only_bits_of_inexact_numbers_and_nan_are_open(
     tmp_path: Path, operator: str, inputs: str
 ) -> None:
     nodes = MASKED.replace("OPERATOR", operator).replace("INPUTS", inputs)
@@ -185,6 +189,8 @@ def test_bits_are_open_only_if_the_number_is_inexact(
         given += "\n  m: {Sizes: [2], DataType: FLOAT32, values: [-9, 5]}"
     assert accepts(graph(tmp_path, given, nodes), "y", [0.5, 0.25])
     exact = graph(tmp_path, given, nodes.replace("SQRT", "IDENTITY"))
+    right, _ = evaluate(exact)["y"]
+    assert accepts(exact, "y", [right, 0.25])
     assert not accepts(exact, "y", [0.5, 0.25])
 
 
@@ -269,13 +275,13 @@ outputs: {y: places.OutputCoordinatesTensor}
     assert not passes(case, "y", [1, 0, 9, 9, 9, 9, 9, 9])
 
 
-def graph_of_coordinates(nodes: str) -> str:
-    """Return a graph whose nodes read 32 coordinates, of which the last 30 are undefined."""
+def graph_of_coordinates(nodes: str, other: Sequence[int]) -> str:
+    """Return a graph whose nodes read `other`, and 32 coordinates; the last 30 are undefined."""
     values = [0, 7, *[0] * 29, 9]
     return f"""
 inputs:
   x: {{Sizes: [32], DataType: UINT8, values: {values}}}
-  divisor: {{Sizes: [32, 1], DataType: UINT32, values: {[3] * 32}}}
+  other: {{Sizes: [32, 1], DataType: UINT32, values: {[*other]}}}
 nodes:
   coordinates:
     operator: NONZERO_COORDINATES
@@ -292,8 +298,9 @@ def test_remainders_of_undefined_coordinates_are_open(tmp_path: Path) -> None:
         graph_of_coordinates(
             """  rest:
     operator: ELEMENT_WISE_MODULUS_TRUNCATE
-    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: divisor, OutputTensor: {}}
-outputs: {y: rest}"""
+    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: other, OutputTensor: {}}
+outputs: {y: rest}""",
+            [3] * 32,
         ),
     )
     assert passes(case, "y", [1, 1, *[2] * 30])
@@ -301,11 +308,10 @@ outputs: {y: rest}"""
 
 
 def test_least_of_partly_undefined_flags_is_unchecked(tmp_path: Path) -> None:
-    """XOR gives no 0 only if the undefined coordinates alternate between 0 and other numbers."""
-    flags = [0, 0, *[1, 0] * 15]
+    """The least is 1 only if the undefined coordinates are 0, not 0, 0, not 0 and so on."""
     nodes = """  differs:
     operator: ELEMENT_WISE_LOGICAL_XOR
-    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: divisor,
+    desc: {ATensor: coordinates.OutputCoordinatesTensor, BTensor: other,
            OutputTensor: {Sizes: [32, 1], DataType: UINT8}}
   least:
     operator: TOP_K1
@@ -313,9 +319,9 @@ def test_least_of_partly_undefined_flags_is_unchecked(tmp_path: Path) -> None:
            OutputIndexTensor: {Sizes: [1, 1], DataType: UINT32}, Axis: 0, K: 1,
            AxisDirection: INCREASING}
 outputs: {y: least.OutputValueTensor}"""
-    graph = graph_of_coordinates(nodes).replace(str([3] * 32), str(flags))
-    assert status_of(graph_case(tmp_path, graph), {"y": [1]}) is Status.UNCHECKED
-    certain = graph.replace("XOR", "AND").replace(str(flags), str([0] * 32))
+    uncertain = graph_of_coordinates(nodes, [0, 0, *[1, 0] * 15])
+    assert status_of(graph_case(tmp_path, uncertain), {"y": [1]}) is Status.UNCHECKED
+    certain = graph_of_coordinates(nodes.replace("XOR", "AND"), [0] * 32)
     assert passes(graph_case(tmp_path, certain), "y", [0])
 
 
