@@ -55,7 +55,7 @@ def test_new_case_writes_a_runnable_file_and_overwrites_none(tmp_path: Path) -> 
     ran = dmlconf_here(tmp_path, "run", "mine.yaml", "-b", "numpy")
     assert ran.returncode == 7, "no case can be judged, since none states what is right"
     text = (tmp_path / "mine.yaml").read_text("utf-8")
-    again = dmlconf_here(tmp_path, "new", "case", "JOIN", "--output", "mine.yaml")
+    again = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "mine.yaml")
     assert again.returncode == 2
     assert "it exists already" in again.stderr
     assert (tmp_path / "mine.yaml").read_text("utf-8") == text
