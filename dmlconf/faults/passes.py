@@ -61,7 +61,7 @@ _WHOLE: Final = (1, 1)
 _MOST_AT_FIRST: Final = 64
 
 _MOST_WAYS: Final = 48
-"""The most ways to divide elements into passes that are tried."""
+"""The most ways of one kind to divide elements into passes that are tried."""
 
 _FLOAT32_LOSS: Final = 2.0**-22
 """What a few roundings of FLOAT32 may lose, as a share of the terms."""
@@ -126,25 +126,29 @@ def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
     tensor, pairs = desc["InputTensor"], list[tuple[Combine, Combine]]()
     for combine, axes in _variants(tensor, axes_of_mean(desc), np.mean):
         one_pass = partial(_in_groups, groups=(axes,), combine=combine)
-        in_passes = list(islice(_of_both(tensor, axes, combine, one_pass), _MOST_WAYS))
-        pairs += in_passes
-        pairs += [(one_pass, variance) for mean, variance in in_passes if mean is not one_pass]
-        pairs += [(mean, one_pass) for mean, _ in in_passes if mean is not one_pass]
+        in_turn = list(islice(_of_both(tensor, axes, combine, one_pass), _MOST_WAYS))
+        at_once = [(way, way) for way in _with_rest_at_once(tensor, axes, combine)]
+        pairs += in_turn
+        pairs += [(one_pass, variance) for mean, variance in in_turn if mean is not one_pass]
         pairs.append((one_pass, one_pass))
+        pairs += at_once
+        pairs += [(one_pass, variance) for _, variance in at_once]
+        pairs += [(mean, one_pass) for mean, _ in (*in_turn, *at_once) if mean is not one_pass]
     return pairs
 
 
 def _of_both(
     tensor: TensorDesc, axes: _Axes, combine: _Pass, one_pass: Combine
 ) -> Iterator[tuple[Combine, Combine]]:
-    """Yield the pairs of `_means_and_variances` in which the variance has several passes."""
+    """Yield pairs of `_means_and_variances` in which each group of axes has passes of its own.
+
+    The variance has several passes.
+    """
     # Measured with channels last: only the variance has two passes along axes 1, 2 and 3.
     adjacent = len(passes_over(axes)) == 1
-    for way in _in_two_passes(axes, combine):
+    for way in _in_two_passes(tensor.Sizes, axes, combine):
         yield one_pass if adjacent else way, way
     for order in _orders(tensor):
-        for way in _with_rest_at_once(tensor.Sizes, order, axes, combine):
-            yield way, way
         sizes = [tensor.Sizes[axis] for axis in order]
         for passes in _possible_passes(tensor.Sizes, order, axes, side_by_side=True):
             first_of_mean = [
@@ -170,15 +174,17 @@ def combinations_in_passes(
     return [
         way
         for combine, along in _variants(tensor, axes, operation)
-        for way in islice(_in_several(tensor, along, combine), _MOST_WAYS)
+        for way in (
+            *islice(_in_turn(tensor, along, combine), _MOST_WAYS),
+            *_with_rest_at_once(tensor, along, combine),
+        )
     ]
 
 
-def _in_several(tensor: TensorDesc, axes: _Axes, combine: _Pass) -> Iterator[Combine]:
+def _in_turn(tensor: TensorDesc, axes: _Axes, combine: _Pass) -> Iterator[Combine]:
+    """Yield functions in which each group of axes has passes of its own."""
     if len(passes_over(axes)) > 1:
-        yield from _in_two_passes(axes, combine)
-    for order in _orders(tensor):
-        yield from _with_rest_at_once(tensor.Sizes, order, axes, combine)
+        yield from _in_two_passes(tensor.Sizes, axes, combine)
     for order in _orders(tensor):
         for passes in _possible_passes(tensor.Sizes, order, axes):
             yield partial(_in_order, order=order, passes=passes, combine=combine)
@@ -189,12 +195,12 @@ def _variants(
 ) -> Iterator[tuple[_Pass, _Axes]]:
     """Yield what a pass may do, and the axes that a kernel may combine.
 
-    These are the given axes, with and without all others of size 1. Measured on DirectML 1.9.1: a
+    These are the given axes, without and with all others of size 1. Measured on DirectML 1.9.1: a
     mean of {7, 16, 1, 2, 24, 1} along axes 0, 1 and 3 is computed as if axis 2 did not keep axes 1
     and 3 apart.
     """
     of_one = {axis for axis, size in enumerate(tensor.Sizes) if size == 1}
-    alternatives = dict.fromkeys(tuple(sorted(each)) for each in ({*axes, *of_one}, {*axes}))
+    alternatives = dict.fromkeys(tuple(sorted(each)) for each in ({*axes}, {*axes, *of_one}))
     for factor, along in product(_ROUNDINGS, alternatives):
         yield partial(_truncated, operation=operation, factor=factor), along
 
@@ -210,43 +216,50 @@ def _truncated(
     return toward_zero(operation(values, axis=axis, keepdims=keepdims) * factor)
 
 
-def _in_two_passes(axes: _Axes, combine: _Pass) -> Iterator[Combine]:
+def _in_two_passes(sizes: Sequence[int], axes: _Axes, combine: _Pass) -> Iterator[Combine]:
     """Yield functions with a pass along some first axes and one along the others, in either order.
+
+    Divisions of the axes that differ only in axes of size 1 count once.
 
     Measured on DirectML 1.8.2: of {16, 9, 2, 2}, means along axes 0, 1 and 3 are those along axis 0
     and then along 1 and 3; of {12, 5, 3, 4}, along 0 and 1 and then along 3.
     """
-    ordered = tuple(sorted(set(axes)))
+    ordered, tried = tuple(sorted(set(axes))), set[int]()
     for count in range(1, len(ordered)):
         first, rest = ordered[:count], ordered[count:]
+        elements = math.prod(sizes[axis] for axis in first)
+        if elements in tried:
+            continue
+        tried.add(elements)
         for groups in ((first, rest), (rest, first)):
             yield partial(_in_groups, groups=groups, combine=combine)
 
 
-def _with_rest_at_once(
-    sizes: Sequence[int], order: _Axes, axes: _Axes, combine: _Pass
-) -> Iterator[Combine]:
+def _with_rest_at_once(tensor: TensorDesc, axes: _Axes, combine: _Pass) -> Iterator[Combine]:
     """Yield functions with a first pass along some adjacent axes, and one pass for all the rest.
+
+    They have a limit of their own, so that none of the other ways is left out for them.
 
     Measured on DirectML 1.8.0 and 1.9.1. For means of {320, 8, 3} along axes 0 and 2, the first
     pass averages 64 rows at equal distances. The second averages the 15 means of each channel.
     """
-    groups = passes_over([at for at, axis in enumerate(order) if axis in axes])
-    if len(groups) < 2:
-        return
-    in_order = [sizes[axis] for axis in order]
-    along = tuple(at for group in groups for at in group)
-    for group in groups:
-        for blocks, first in _divisions(in_order, group):
-            if first > 1:
-                yield partial(
-                    _first_and_rest,
-                    order=order,
-                    group=group,
-                    division=(blocks, first),
-                    along=along,
-                    combine=combine,
-                )
+    ways = (
+        partial(
+            _first_and_rest,
+            order=order,
+            group=group,
+            division=division,
+            along=tuple(at for each in groups for at in each),
+            combine=combine,
+        )
+        for order in _orders(tensor)
+        for groups in [passes_over([at for at, axis in enumerate(order) if axis in axes])]
+        if len(groups) > 1
+        for group in groups
+        for division in _divisions([tensor.Sizes[axis] for axis in order], group)
+        if division[1] > 1
+    )
+    yield from islice(ways, _MOST_WAYS)
 
 
 def _orders(tensor: TensorDesc) -> Iterator[_Axes]:

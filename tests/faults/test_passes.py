@@ -423,6 +423,23 @@ def test_sum_next_to_a_float16_number_may_be_stored_as_either(tmp_path: Path) ->
         assert (in_doubt[0, 0, 0, :2] == 0).all()
 
 
+def test_second_passes_of_all_the_rest_displace_no_others(tmp_path: Path) -> None:
+    """Axis 4 has the first passes, then 64 pairs of rows, then the 64 sums, and then axis 2."""
+    desc = """{Function: SUM, Axes: [0, 2, 4],
+      InputTensor: {Sizes: [128, 8, 2, 1, 2], DataType: FLOAT16,
+                    fill: {uniform: {low: -100, high: 100, seed: 1}}},
+      OutputTensor: {Sizes: [1, 8, 1, 1, 1], DataType: FLOAT16}}"""
+    case = case_of(tmp_path, "REDUCE", desc)
+    sums = toward_zero(case.inputs()["InputTensor"].astype(np.float64).sum(4))
+    pairs = toward_zero(sums[:64] + sums[64:])
+    sums = toward_zero(toward_zero(pairs.sum(0)).sum(1)).ravel()
+    computed = first_pass_truncated(case)
+    assert computed is not None
+    assert computed.others is not None
+    ways = [each.outputs["OutputTensor"].ravel() for each in (computed, *computed.others())]
+    assert sums.tolist() in [way.tolist() for way in ways]
+
+
 def test_errors_of_float32_may_reach_the_next_float16_number(tmp_path: Path) -> None:
     """DirectML 1.9.0 gives a variance of 4.15625, where exact passes give 4.15234."""
     desc = """{Epsilon: 0.1,
