@@ -423,6 +423,27 @@ def test_sum_next_to_a_float16_number_may_be_stored_as_either(tmp_path: Path) ->
         assert (in_doubt[0, 0, 0, :2] == 0).all()
 
 
+def test_activation_scales_what_a_store_may_lose(tmp_path: Path) -> None:
+    """FLOAT16 holds 2000 as 2000 or as 1999, and 0.001 times it is 2 or 1.999, but not 1.5."""
+    desc = f"""{{Epsilon: 0, {FIELDS_OF_TRAINING.replace("values: [1, 1]", "values: [2000, 2000]")},
+      InputTensor: {{Sizes: [1, 1, 2, 16], DataType: FLOAT16, values: {[1, -1] * 16}}},
+      FusedAddTensor: {{Sizes: [1, 1, 2, 16], DataType: FLOAT16, fill: {{constant: {{value: 0}}}}}},
+      FusedActivation: {{operator: ACTIVATION_LINEAR, Alpha: 0.001, Beta: 0}},
+      OutputTensor: {{Sizes: [1, 1, 2, 16], DataType: FLOAT16}}}}"""
+    case = case_of(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc)
+    computed = first_pass_truncated(case)
+    assert computed is not None
+    assert computed.others is not None
+    terms = [each.terms["OutputTensor"] for each in (computed, *computed.others()) if each.terms]
+    assert any(each.stored is not None for each in terms)
+    for each in terms:
+        # A store is off by up to 2^-10 of 1024, the power of two below 2000.
+        assert each.stored is None or each.stored.max() <= 1.025
+    outputs = evaluate(case)
+    wrong = {**outputs, "OutputTensor": outputs["OutputTensor"] * np.float16(0.75)}
+    assert status_and_fault(case, wrong, "1.9.1") == (Status.FAILED, "")
+
+
 def test_second_passes_of_all_the_rest_displace_no_others(tmp_path: Path) -> None:
     """Axis 4 has the first passes, then 64 pairs of rows, then the 64 sums, and then axis 2."""
     desc = """{Function: SUM, Axes: [0, 2, 4],
