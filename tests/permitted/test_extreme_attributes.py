@@ -84,6 +84,13 @@ CASES: list[Any] = [
         [[INFINITY, 0], [2e17, 0]],
         [[2e17, INFINITY], [2e17, 2e17]],
     ),
+    # 100 * 1e38 * 1 overflows, too.
+    (
+        "ACTIVATION_PARAMETRIC_SOFTPLUS",
+        unary("[-1, 1]", "Alpha: 100, Beta: -1.0e+38"),
+        [[INFINITY, 0]],
+        [[5, 0], [0, 0], [-INFINITY, 0], [NAN, 0]],
+    ),
     # Beta is subnormal, and 0 times infinity is NaN.
     (
         "ACTIVATION_PARAMETRIC_SOFTPLUS",

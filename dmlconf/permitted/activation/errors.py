@@ -126,7 +126,8 @@ def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
     factor = abs(Alpha * Beta)
     of_factor = np.abs(Alpha * product) if factor < LEAST_NORMAL_FLOAT32 else 0.0
     if np.isfinite(factor) and factor > LARGEST_FLOAT32:
-        of_factor = ANY_RESULT
+        # A result that overflows itself is infinite either way.
+        of_factor = np.where(np.abs(Alpha * product) <= LARGEST_FLOAT32, ANY_RESULT, 0.0)
     magnified = _magnified(Alpha, value, error) + np.where(product > 1, of_factor, 0.0)
     return np.where(vanishes & np.isinf(value), ANY_RESULT, magnified)
 
