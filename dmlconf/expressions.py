@@ -77,6 +77,7 @@ class Budget:
 _ITEMS_PER_STEP: Final = 16
 _POINTER_BYTES: Final = 8
 _NUMBER_BYTES: Final = 32
+_ITERATOR_BYTES: Final = 640  # A generator with its frame takes about 600.
 
 
 class _Evaluation:
@@ -136,8 +137,8 @@ class _Evaluation:
         return value
 
     def composed(self, values: Sequence[Any]) -> Sequence[Any]:
-        """Return a tuple of values that may be new, after counting it and the numbers in it."""
-        self._charge(getsizeof(values) + sum(map(_number_bytes, values)), len(values))
+        """Return a tuple of values that may be new, after counting it with what only it holds."""
+        self._charge(getsizeof(values) + sum(map(_item_bytes, values)), len(values))
         return values
 
     def range(self, *bounds: int) -> tuple[int, ...]:
@@ -154,7 +155,7 @@ class _Evaluation:
             return values
         kept = []
         for value in values:
-            self._charge(_POINTER_BYTES + _number_bytes(value))
+            self._charge(_POINTER_BYTES + _item_bytes(value))
             kept.append(value)
         return tuple(kept)
 
@@ -168,8 +169,10 @@ class _Evaluation:
             self._budget.take(items // _ITEMS_PER_STEP)
 
 
-def _number_bytes(value: Any) -> int:
-    return getsizeof(value) if isinstance(value, int | float) else 0
+def _item_bytes(value: Any) -> int:
+    """Return the memory of a number or generator; tuples and texts are counted when made."""
+    of_others = _ITERATOR_BYTES if hasattr(value, "__next__") else 0
+    return getsizeof(value) if isinstance(value, int | float) else of_others
 
 
 def _range(*bounds: int) -> tuple[int, ...]:
@@ -233,9 +236,7 @@ def _count(value: Any, limit: int) -> int:
 
 
 def _drop_leading_ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    first = 0
-    while first < len(sizes) and sizes[first] == 1:
-        first += 1
+    first = next((at for at, size in enumerate(sizes) if size != 1), len(sizes))
     return sizes[first:]
 
 

@@ -285,6 +285,11 @@ def test_namespace_may_have_a_budget_for_its_expressions() -> None:
             "tuple(tuple(enumerate(numbers)) for a in range(4096))", marks=pytest.mark.hostile
         ),
         pytest.param(
+            "len(tuple((b for b in range(2)) for a in range(4096) for c in range(200)))",
+            marks=pytest.mark.hostile,
+        ),
+        "len(tuple(zip(range(2)) for a in range(4096) for c in range(200)))",
+        pytest.param(
             "len(tuple(big - a for a in range(4096) for b in range(4096)))",
             marks=pytest.mark.hostile,
         ),
