@@ -93,8 +93,8 @@ def option_experiments(case: Case, backend: BackendName) -> Iterator[Experiment]
     """Yield the case with one of the backend's `OPTIONS` changed at a time."""
     for option, (factor, blame) in OPTIONS.items():
         parts = [part for part in option_parts(backend.options) if part]
-        own = next((part for part in parts if part.startswith(f"{option}=")), None)
-        others = [part for part in parts if part != own]
+        own = next((part for part in reversed(parts) if part.startswith(f"{option}=")), None)
+        others = [part for part in parts if not part.startswith(f"{option}=")]
         both = BackendName(backend.name, ",".join([*others, f"{option}={BOTH}"]))
         labels = registry.variants(both)
         present = own if own in labels else next(iter(labels), None)

@@ -50,6 +50,7 @@ def diagnosed(identifier: str, backend: str) -> Diagnosis:
         ("gemm/matrix", "faulty:negated,only=operator", "compilation"),
         ("gemm/matrix", "faulty:negated,only=graph,compile=graph", "compilation"),
         ("gemm/matrix", "faulty:negated,half=on,only=half", "half"),
+        ("gemm/matrix", "faulty:negated,half=off,half=on,only=half", "half"),
         ("gemm/matrix", "faulty:unsteady", "repetition"),
         ("element_wise_multiply/matrix/in-place", "faulty:zeros,where=InPlace", "in-place"),
         ("tile/matrix/layouts InputLayout=padded", "faulty:negated,where=not Packed", "layout"),
