@@ -25,12 +25,23 @@ _NEAR_ULP: Final = 16
 """A right value within this many ULP of an input's value may be rounded to it."""
 
 _CANCELLED: Final = 2.0**-10
-"""A kernel may give 0 for values below this share of their error scale: a sum that is stored in
-FLOAT16 loses up to 2^-10 of its size."""
+"""A kernel may give 0 for values below this share of their error scale, or of the length of their
+interval: a sum that is stored in FLOAT16 loses up to 2^-10 of its size."""
 
-_ROUNDED_AWAY: Final = 0.25
-"""A kernel may give 0 for values below this share of the length of their interval. Measured: TANH
-of 8e-8 is 0, and its interval is 4.8e-7 long."""
+_ADDS_1: Final = frozenset(
+    {
+        "ACTIVATION_SCALED_TANH",
+        "ACTIVATION_TANH",
+        "ELEMENT_WISE_ASINH",
+        "ELEMENT_WISE_ATANH",
+        "ELEMENT_WISE_TANH",
+    }
+)
+"""Operators whose kernels add 1 to the input or its exponential, as measured on DirectML."""
+
+_LOST_BESIDE_1: Final = 0.25
+"""The operators in `_ADDS_1` may give 0 for values below this share of the length of their
+interval. TANH of 8e-8 is 0, and its interval is 4.8e-7 long."""
 
 
 def suspicions(
@@ -67,13 +78,15 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
         certain &= np.abs(expected) > _CANCELLED * sums
         for other in allowance.errors.others:
             certain &= other.reshape(expected.shape) != 0
+    operators = case.graph.operators if case.nodes else (case.operator_name,)
+    share = _CANCELLED if _ADDS_1.isdisjoint(operators) else _LOST_BESIDE_1
     for lowest, highest in _intervals(kind, allowance):
         if kind == RuleKind.ONE_OF:
             certain &= ~((lowest <= 0) & (highest >= 0))
         if is_float:
             with np.errstate(all="ignore"):
                 length = np.subtract(highest, lowest, dtype=np.float64)
-                certain &= np.abs(expected) > _ROUNDED_AWAY * length
+                certain &= np.abs(expected) > share * length
     if rule.flushes and is_float and allowance.flushed is not None:
         # A kernel may take a subnormal input for 0.
         certain &= allowance.flushed[1] != 0

@@ -71,6 +71,13 @@ def test_zeros_that_only_a_wide_tolerance_permits_fail(tmp_path: Path) -> None:
     assert verdict.reason.kind is ReasonKind.ALL_ZEROS
 
 
+@pytest.mark.parametrize("value", [1e-4, 3.9e-4])
+def test_zeros_of_a_function_that_adds_no_1_fail(value: float, tmp_path: Path) -> None:
+    text = SINES.replace("uniform: {low: 0.0003, high: 0.0007}", f"constant: {{value: {value}}}")
+    verdict = judge_outputs(only_case(tmp_path, text), np.zeros(16, np.float32))
+    assert verdict.status is Status.FAILED
+
+
 def test_fewer_than_eight_zeros_pass(tmp_path: Path) -> None:
     case = only_case(tmp_path, SINES.replace("[16]", "[7]"))
     assert judge_outputs(case, np.zeros(7, np.float32)).status is Status.PASSED

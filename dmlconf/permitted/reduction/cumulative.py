@@ -68,4 +68,5 @@ def cumulative_product_error_scale(
         return cumulated(np.multiply, factors, Axis, AxisDirection, HasExclusiveProduct)
 
     with np.errstate(all="ignore"):
-        return product_error_scale(wide(InputTensor), multiply)
+        largest = float(np.finfo(InputTensor.dtype).max)
+        return product_error_scale(wide(InputTensor), multiply, largest_result=largest)

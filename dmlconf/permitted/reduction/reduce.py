@@ -136,7 +136,10 @@ def reduce_error_scale(
         exact = rows.astype(np.float64)
         sizes = np.abs(exact)
         if Function == "MULTIPLY":
-            return product_error_scale(exact, lambda factors: factors.prod(-1))
+            largest = float(np.finfo(InputTensor.dtype).max)
+            return product_error_scale(
+                exact, lambda factors: factors.prod(-1), largest_result=largest
+            )
         if Function in ("LOG_SUM", "LOG_SUM_EXP"):
             return _logarithm_error_scale(exact, Function)
         if Function in ("SUM", "L1"):
@@ -224,12 +227,15 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     return scale.spanned(Span.around(*ends)) if subnormal.any() else scale
 
 
-def product_error_scale(factors: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
+def product_error_scale(
+    factors: Array, multiply: Callable[[Array], Array], *, largest_result: float
+) -> ErrorScale:
     """Return the error scale of products: their sizes, enlarged where a partial product underflows.
 
-    `multiply` makes the products. If a partial product of finite factors may overflow, the result
-    may be infinite, with the sign of the product, or NaN if a factor is 0. An infinite factor times
-    a partial product that underflows to 0 is NaN.
+    `multiply` makes the products. Sizes count as twice the largest result at most: a product of
+    1e16 exceeds FLOAT16 whatever its errors are. If a partial product of finite factors may
+    overflow, the result may be infinite, with the sign of the product, or NaN if a factor is 0. An
+    infinite factor times a partial product that underflows to 0 is NaN.
 
     Derived in docs/bounds.md, Products.
     """
@@ -243,7 +249,7 @@ def product_error_scale(factors: Array, multiply: Callable[[Array], Array]) -> E
     beyond |= smallest & (product > largest)
     # A subnormal intermediate may be flushed to zero or lose digits.
     underflows = smallest & ordinary
-    sums = np.where(underflows, product / STEP, product)
+    sums = np.where(underflows, product / STEP, np.minimum(product, 2 * largest_result))
     # An infinity has the sign of the product if that is finite and not 0.
     sides = None
     if (beyond | (product > largest)).any():

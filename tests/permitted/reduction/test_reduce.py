@@ -161,3 +161,30 @@ def test_log_sum_exp_of_minus_103_may_be_minus_infinity(tmp_path: Path) -> None:
         assert accepts(case, "OutputTensor", [right]), right
     for wrong in (np.nan, np.inf, -80):
         assert not accepts(case, "OutputTensor", [wrong]), wrong
+
+
+@pytest.mark.parametrize(
+    ("operator", "fields", "sizes"),
+    [
+        ("REDUCE", "Function: MULTIPLY, Axes: [0]", "[1]"),
+        (
+            "CUMULATIVE_PRODUCT",
+            "Axis: 0, AxisDirection: INCREASING, HasExclusiveProduct: false",
+            "[8]",
+        ),
+    ],
+)
+def test_a_product_far_beyond_float16_overflows(
+    operator: str, fields: str, sizes: str, tmp_path: Path
+) -> None:
+    """100 ** 8 exceeds FLOAT16 whatever the errors are."""
+    desc = f"""
+  InputTensor: {{Sizes: [8], DataType: FLOAT16, fill: {{constant: {{value: 100}}}}}},
+  OutputTensor: {{Sizes: {sizes}, DataType: FLOAT16}}, {fields}"""
+    case = single(tmp_path, operator, desc)
+    before = [100.0, 10_000.0] if operator == "CUMULATIVE_PRODUCT" else []
+    rest = 8 - len(before) if before else 1
+    for beyond in (np.inf, 65504.0):
+        assert accepts(case, "OutputTensor", [*before, *[beyond] * rest])
+    for wrong in (7.0, -7.0, 60_000.0, -np.inf):
+        assert not accepts(case, "OutputTensor", [*before, *[wrong] * rest])
