@@ -150,11 +150,19 @@ def measure(
     advance: Callable[[], None] = lambda: None,
     method: Method = _EVERYTHING,
 ) -> Strength:
-    """Return what cases notice; those that break a constraint are left out."""
+    """Return what cases notice; those that break a constraint are left out.
+
+    A case whose right outputs do not fit into memory is unused.
+    """
     strength = Strength()
     for case in cases:
         if not case.violations():
-            _measure_case(strength, case, evaluate(case), against, method)
+            try:
+                right = evaluate(case)
+            except MemoryError:
+                strength.unused.append(case.identifier)
+            else:
+                _measure_case(strength, case, right, against, method)
         advance()
     return strength
 

@@ -28,6 +28,7 @@ from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 from tests.excuses.test_deviations import case as bundled_case
 from tests.graphs.suites import TWO_NODES, graph_file
+from tests.judging.test_unjudged import INFINITE_REGION
 
 EQUAL_VALUES = """
 operator: TILE
@@ -154,6 +155,15 @@ def test_a_case_without_independent_expectation_is_not_used(tmp_path: Path) -> N
     strength = measure(map(build, load_suite([file]).plan()), lambda case: None)
     assert (strength.cases, strength.unused) == (0, ["tile/suite/all-alike"])
     assert closing_sentence(strength).startswith("0 of 0 injected defects")
+
+
+def test_case_that_does_not_fit_into_memory_is_unused(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(INFINITE_REGION, encoding="utf-8")
+    ran = dmlconf_here(tmp_path, "strength", file, "--quiet")
+    assert ran.returncode == 0, ran.stderr
+    strength = measure(map(build, load_suite([file]).plan()), run_case)
+    assert (strength.cases, strength.unused) == (0, ["roi_align1/suite/infinite"])
 
 
 def test_desc_that_the_reference_refuses_gives_no_output() -> None:

@@ -78,12 +78,16 @@ def measure_case(
 ) -> None:
     """Try the defects of `pairs` on a case, and add the results to `strength`.
 
-    A case that breaks a constraint, or does not pass with the right outputs, is left out.
+    A case is left out if it breaks a constraint, does not pass with the right outputs, or has right
+    outputs that do not fit into memory.
     """
     if case.violations():
         return
     inputs = case.inputs()
-    outputs = evaluate(case, inputs)
+    try:
+        outputs = evaluate(case, inputs)
+    except MemoryError:
+        return
     right = Computation(replace(case, data=inputs), inputs, outputs)
     judged = CaseJudge(right.case, against)
     if judged(outputs) is not Status.PASSED:
