@@ -268,7 +268,9 @@ def _simulated_outputs(parts: Heads, fields: Mapping[str, Any], store: Store) ->
     for scores in _simulated_scores(parts, fields, store):
         powers = np.exp(scores - scores.max(KEYS, keepdims=True))
         shares = store(powers / store(powers.sum(KEYS, keepdims=True)))
-        yield shares @ parts.spread(parts.value)
+        outputs = shares @ parts.spread(parts.value)
+        yield outputs
+        yield store(outputs)
 
 
 def _simulated_scores(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:

@@ -147,3 +147,21 @@ def test_mask_is_added_in_float32_before_scores_are_stored(tmp_path: Path) -> No
     assert accepts(case, "OutputTensor", [weights @ [0, 3, 1, 2047] / weights.sum()])
     assert not accepts(case, "OutputTensor", [650])
     assert not accepts(case, "OutputTensor", [670])
+
+
+def test_scores_beyond_float16_may_be_equal(tmp_path: Path) -> None:
+    """DirectML 1.13.1 stores both scores as 65504, so 3 of 6 equal shares of 1 are 0.49976."""
+    case = single(
+        tmp_path,
+        "MULTIHEAD_ATTENTION",
+        """
+  QueryTensor: {Sizes: [1, 1, 1, 1, 1], DataType: FLOAT16, values: [1]},
+  StackedKeyValueTensor: {Sizes: [1, 6, 1, 2, 1], DataType: FLOAT16,
+    values: [40000, 0, 40000, 0, 40000, 0, 35000, 1, 35000, 1, 35000, 1]},
+  OutputTensor: {Sizes: [1, 1, 1, 1, 1], DataType: FLOAT16},
+  Scale: 2, MaskFilterValue: 0, HeadCount: 1, MaskType: NONE""",
+    )
+    for right in (0.0, 0.5 - 2**-12):
+        assert accepts(case, "OutputTensor", [right])
+    for wrong in (0.5 - 2**-11, 0.6, 1.0):
+        assert not accepts(case, "OutputTensor", [wrong])
