@@ -68,5 +68,4 @@ def cumulative_product_error_scale(
         return cumulated(np.multiply, factors, Axis, AxisDirection, HasExclusiveProduct)
 
     with np.errstate(all="ignore"):
-        largest = float(np.finfo(InputTensor.dtype).max)
-        return product_error_scale(wide(InputTensor), multiply, largest_result=largest)
+        return product_error_scale(wide(InputTensor), multiply, InputTensor.dtype)

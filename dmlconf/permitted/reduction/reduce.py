@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -136,10 +136,7 @@ def reduce_error_scale(
         exact = rows.astype(np.float64)
         sizes = np.abs(exact)
         if Function == "MULTIPLY":
-            largest = float(np.finfo(InputTensor.dtype).max)
-            return product_error_scale(
-                exact, lambda factors: factors.prod(-1), largest_result=largest
-            )
+            return product_error_scale(exact, lambda factors: factors.prod(-1), InputTensor.dtype)
         if Function in ("LOG_SUM", "LOG_SUM_EXP"):
             return _logarithm_error_scale(exact, Function)
         if Function in ("SUM", "L1"):
@@ -228,14 +225,16 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
 
 
 def product_error_scale(
-    factors: Array, multiply: Callable[[Array], Array], *, largest_result: float
+    factors: Array, multiply: Callable[[Array], Array], dtype: np.dtype[Any]
 ) -> ErrorScale:
     """Return the error scale of products: their sizes, enlarged where a partial product underflows.
 
-    `multiply` makes the products. Sizes count as twice the largest result at most: a product of
-    1e16 exceeds FLOAT16 whatever its errors are. If a partial product of finite factors may
-    overflow, the result may be infinite, with the sign of the product, or NaN if a factor is 0. An
-    infinite factor times a partial product that underflows to 0 is NaN.
+    `multiply` makes the products, of the type `dtype`. Sizes count as twice the largest number of a
+    floating-point type at most: a product of 1e16 exceeds FLOAT16 whatever its errors are.
+
+    If a partial product of finite factors may overflow, the result may be infinite, with the sign
+    of the product, or NaN if a factor is 0. An infinite factor times a partial product that
+    underflows to 0 is NaN.
 
     Derived in docs/bounds.md, Products.
     """
@@ -244,12 +243,13 @@ def product_error_scale(
     finite = np.where(np.isfinite(absolute), absolute, 1.0)
     ordinary = np.isfinite(product) & (product != 0)
     largest = LARGEST_FLOAT32
+    most = 2 * float(np.finfo(dtype).max) if dtype.kind == "f" else np.inf
     smallest = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < LEAST_NORMAL_FLOAT32
     beyond = (multiply(np.maximum(finite, 1.0)) > largest) & (product <= largest)
     beyond |= smallest & (product > largest)
     # A subnormal intermediate may be flushed to zero or lose digits.
     underflows = smallest & ordinary
-    sums = np.where(underflows, product / STEP, np.minimum(product, 2 * largest_result))
+    sums = np.where(underflows, product / STEP, np.minimum(product, most))
     # An infinity has the sign of the product if that is finite and not 0.
     sides = None
     if (beyond | (product > largest)).any():

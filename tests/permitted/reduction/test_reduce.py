@@ -188,3 +188,13 @@ def test_a_product_far_beyond_float16_overflows(
         assert accepts(case, "OutputTensor", [*before, *[beyond] * rest])
     for wrong in (7.0, -7.0, 60_000.0, -np.inf):
         assert not accepts(case, "OutputTensor", [*before, *[wrong] * rest])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_products_of_integers_have_an_error_scale(dtype: type[np.generic]) -> None:
+    tensor = np.array([2, 3, 4], dtype)
+    output = TensorDesc(DataType.INT32, (3,))
+    cumulative = cumulative_product_error_scale(tensor, output, 0, "INCREASING", False)
+    assert cumulative.sums.tolist() == [2, 6, 24]
+    total = reduce_error_scale("MULTIPLY", tensor, TensorDesc(DataType.INT32, (1,)), (0,))
+    assert float(total.sums) == 24
