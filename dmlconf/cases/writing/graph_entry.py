@@ -92,8 +92,8 @@ def _one_or_list(texts: list[str]) -> str | list[str]:
 def reference(node: str, tensor: str) -> str:
     """Return how a case file names a node's output, `NODE.TENSOR`, or a constant, `NODE`.
 
-    OutputTensor of a node, which is called like the tensor of a constant, is `NODE` alone, too:
-    that is read as the first output, which is OutputTensor in every operator that has one.
+    The tensor of a constant is called OutputTensor, as the output of many operators is. Theirs is
+    `NODE` alone, too: it is read as the first output, which is OutputTensor wherever there is one.
     """
     return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"
 

@@ -122,8 +122,8 @@ def windows(
 def _within(window: Window) -> Window:
     """Return the window with a stride and a dilation of at most `start + extent`.
 
-    Longer ones would only need more padding, since `start + extent` elements after any position the
-    tensor has ended.
+    Longer ones would only need more padding: windows begin at most `start` elements before the
+    tensor, so that a step of `start + extent` elements leads beyond its end.
     """
     far = window.start + window.extent
     stride, dilation = min(window.stride, far), min(window.dilation, far)

@@ -1,4 +1,4 @@
-"""FLOAT16 means and variances are right if each batch is averaged first, as DirectML 1.8.0 does.
+"""FLOAT16 means may be taken along the batches first, then along other axes, as 1.8.0 does.
 
 The tested code is in `dmlconf/permitted/normalization/batch.py`,
 `dmlconf/permitted/normalization/mean_variance.py` and `dmlconf/permitted/numbers/passes.py`.
@@ -32,7 +32,7 @@ TRAINING = f"""
         ("320", [30032, 40672, 23632], [30032, 40544, 23632]),
     ],
 )
-def test_a_variance_of_averaged_batches_is_right(
+def test_a_variance_averaged_along_the_batches_first_is_right(
     tmp_path: Path, high: str, measured: list[float], wrong: list[float]
 ) -> None:
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", TRAINING.replace("HIGH", high))
@@ -47,7 +47,7 @@ NORMALIZED = """
   NormalizeVariance: true, Epsilon: 0.0625"""
 
 
-def test_a_mean_of_averaged_batches_is_right(tmp_path: Path) -> None:
+def test_a_mean_averaged_along_the_batches_first_is_right(tmp_path: Path) -> None:
     """DirectML 1.8.0 gives 0.05756 for the element [1, 0, 1, 1], and 1.15.4 0.05725."""
     case = single(tmp_path, "MEAN_VARIANCE_NORMALIZATION1", NORMALIZED)
 
