@@ -48,8 +48,8 @@ __all__ = [
 _DIRECTML: Final = "directml"
 
 _TOLERANCES: Final = frozenset({"near", "ulp"})
-"""Names in `ELEMENTS` of elements within an error of the right elements. A deviation with one of
-them excuses only failures of the kind WRONG_VALUES."""
+"""Names of the functions of `deviating_elements` that find elements close to the right ones. A
+deviation with one of them excuses only failures of the kind WRONG_VALUES."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 
 
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
-    """Return a kernel's maximum or minimum and the number from which it starts, or None.
+    """Return `np.maximum` or `np.minimum` and where a kernel starts; None for other kernels.
 
     In the wrong order, 0x7fffffff00000000 exceeds the greatest INT64, since the low word 0 exceeds
     -1.

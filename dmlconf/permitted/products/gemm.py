@@ -69,7 +69,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
                 sizes = sizes.holding(store_sizes(products, sizes.exact))
                 if axes is None:
                     limited += results_of_limited_products(products, beta * c, activation)
-                # An intermediate that overflows makes a whole row of shares NaN.
+                # One that overflows makes a whole row of a fused SOFTMAX NaN.
                 beyond |= np.isfinite(products) & (np.abs(products) > LARGEST_FLOAT16)
         if activation is None:
             if (beyond | overflows(error_scale)).any():
@@ -90,8 +90,8 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
 def _zero_in_doubt(desc: GemmDesc) -> Array:
     """Return which sums of products may be 0, or of either sign, in FLOAT32.
 
-    An infinite Alpha times 0 is NaN. Measured: 1.2e-38 * 1.2e-38 is flushed to 0. Sums of zeros
-    alone are not in doubt.
+    An infinite Alpha times 0 is NaN. Products below FLOAT32, such as 1.2e-38 * 1.2e-38, are 0 on
+    DirectML. Sums of zeros alone are not in doubt.
     """
     sums, sizes = gemm_sums(desc, None, 1.0, 0.0), gemm_sums(desc, None, 1.0, 0.0, sizes_of)
     terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]

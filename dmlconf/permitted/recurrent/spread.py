@@ -32,7 +32,8 @@ _MOST_EXACT: Final = 512
 take n^3 operations a step."""
 
 _MIXTURES: Final = 256
-"""How many mixtures replace the errors of a wider state."""
+"""In a state of more values, so many mixtures replace the values' own errors. A mixture is the sum
+of all errors, each with a random sign (`_mixed`)."""
 
 _CHANCE: Final = 2.0
 """The factor by which mixtures are enlarged. Measured on an LSTM of 2 x 320 that enlarges errors
@@ -130,7 +131,7 @@ class Spread:
 
 
 def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple[Spread, ...]:
-    """Return spreads in which all errors are shared.
+    """Return spreads whose own errors have become shared ones, of which an index is one value's.
 
     With up to `_MOST_EXACT` values, limits change only for equal values, which get a further error
     (`sources_of`). In a wider state, own errors become mixtures (`_mixed`), and limits may change.

@@ -372,7 +372,7 @@ def disputes_note(log: RunLog) -> str | None:
 
 
 def by_nodes_note(log: RunLog) -> str | None:
-    """Return how many graphs have elements that are right by their nodes; None if none has."""
+    """Return how many graphs are right only by each of their nodes, or None if none is."""
     cases = [
         verdict.case
         for verdict in log.verdicts

@@ -1,4 +1,4 @@
-"""Counts that reports on coverage share."""
+"""How much of the operators a suite covers, as counts and in percent."""
 
 from __future__ import annotations
 
