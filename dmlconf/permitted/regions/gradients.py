@@ -16,6 +16,7 @@ from dmlconf.permitted.numbers.rounding import STEP, anything_where, rounded_int
 from dmlconf.permitted.regions.parts import UncertainPart, slope_scales
 from dmlconf.permitted.regions.sampling import (
     UncertainSamples,
+    adrift,
     special,
     uncertain,
     uncertain_block,
@@ -125,7 +126,11 @@ class _UncertainGradients(RoiGradients):
         return self.in_input_order(low), self.in_input_order(high)
 
     def _undefined(self) -> Array:
-        return self.y.undefined | self.x.undefined
+        """Return which regions have undefined coordinates, or samples whose element is open."""
+        undefined = self.y.undefined | self.x.undefined
+        for axis, at in ((1, self.y), (2, self.x)):
+            undefined = undefined | adrift(self.reading, at, axis).any(axis=1)
+        return undefined
 
     def _special(self, *, image: bool) -> Array:
         """Return which outputs have special gradients; if `image`, also which read such elements.
@@ -144,8 +149,8 @@ class _UncertainGradients(RoiGradients):
     def _open_elements(self, errors: Array) -> None:
         """Set infinite errors for elements for which any result is right.
 
-        These are all elements of the batch of a region with undefined coordinates, and the elements
-        around the samples of an output with special numbers.
+        These are all elements of the batch of a region with undefined coordinates, or with a sample
+        that may be any of several elements, and the elements around the samples of an output with special numbers.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         marked = self._special(image=self.greatest)

@@ -83,3 +83,23 @@ def test_products_of_both_signs_that_overflow_may_be_nan(tmp_path: Path) -> None
     smaller = desc.replace("e+20", "e+10")
     case = single(tmp_path, "ROI_ALIGN_GRAD", smaller)
     assert not accepts(case, "OutputROIGradientTensor", [0, np.nan, 0, 0])
+
+
+@pytest.mark.parametrize(("begin", "any_result"), [("3.4028235e+38", True), ("2", False)])
+def test_begin_that_cancels_with_the_extent_permits_any_gradient(
+    tmp_path: Path, begin: str, any_result: bool
+) -> None:
+    """The sample lies at `begin - 1 - begin`, where all DirectML releases give the region 2."""
+    desc = f"""
+      InputTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [0, 1]}},
+      InputGradientTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}},
+      ROITensor: {{Sizes: [1, 4], DataType: FLOAT32, values: [{begin}, 0, 0, 1]}},
+      BatchIndicesTensor: {{Sizes: [1], DataType: UINT32, values: [0]}},
+      OutputGradientTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32}},
+      OutputROIGradientTensor: {{Sizes: [1, 4], DataType: FLOAT32}},
+      ReductionFunction: AVERAGE, InterpolationMode: NEAREST_NEIGHBOR, SpatialScaleX: 1,
+      SpatialScaleY: 1, InputPixelOffset: 1, OutputPixelOffset: -1, MinimumSamplesPerOutput: 1,
+      MaximumSamplesPerOutput: 1, AlignRegionsToCorners: false"""
+    case = single(tmp_path, "ROI_ALIGN_GRAD", desc)
+    assert accepts(case, "OutputROIGradientTensor", [2, 0, 0, 0]) is any_result
+    assert accepts(case, "OutputGradientTensor", [1, 0]) is any_result
