@@ -1,4 +1,4 @@
-"""Start processes that ignore Ctrl-C, even if the working folder was deleted.
+"""Start processes that ignore Ctrl-C, and start them even if the working folder was deleted.
 
 A terminal sends Ctrl-C to all processes of a command, but only the main process should act on it.
 """

@@ -130,7 +130,7 @@ class Captured:
 
     @property
     def weights(self) -> Counter[str]:
-        """How many weights have each kept array, by the array's file."""
+        """By the file of each kept array: how many weights have this array as their data."""
         owners = [each.weights for each in self.operators]
         owners += [each.weights for each in self.graphs]
         return Counter(kept.file for each in owners for kept in each.values())

@@ -116,7 +116,7 @@ class GraphCase(Case):
         return broken
 
     def documented_violations(self) -> tuple[str, ...]:
-        """Return what `violations` returns, without the unenforced constraints of nodes."""
+        """Return what `violations` returns, which leaves out unenforced constraints of nodes."""
         return self.violations()
 
     def with_tensors(self, change: Callable[[str, TensorDesc], TensorDesc]) -> Self:

@@ -122,7 +122,7 @@ def scope_of(names: Iterable[str]) -> Scope:
     """Return the operators and files that may have cases of these names.
 
     `gemm/matrix` gives GEMM and its file `matrix`; `gemm/ma*` gives GEMM and all files; `stated`
-    gives everything, and so does no name. Several names give at least what each gives.
+    gives everything. Several names give at least what each gives; empty `names` give everything.
     """
     operators: set[str] = set()
     files: set[tuple[str, str]] | None = set()

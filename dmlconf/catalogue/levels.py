@@ -75,8 +75,8 @@ def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
 def tables_in_effect(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
     """Yield the tables that list all of the desc's tensors and are in effect for the desc.
 
-    These are the tables of levels above the one that the other parts of the desc need, and the
-    newest other table.
+    These are the tables above the level that the rest of the desc needs, and the newest of the
+    tables at or below that level.
     """
     level = highest_level(_needs_of_attributes(operator, desc))
     for table in tables_that_list(operator, desc):

@@ -186,7 +186,7 @@ class SupportTable:
 
 @dataclass(frozen=True, slots=True)
 class LevelRequirement:
-    """A part of a desc that needs a higher level than the operator; no data type and no rank.
+    """A part of a desc, but no data type or rank, that needs a higher level than the operator.
 
     Attributes:
         part: a readable name, such as `a ScaleTensor without a BiasTensor`.
@@ -347,7 +347,7 @@ class Operator(Entry):
     Attributes:
         type_value: the number of its `DML_OPERATOR_TYPE`.
         family: the module of the reference with its function; None for a special case.
-        support: tables of data types and ranks; the newest first among those with one condition.
+        support: tables of data types and ranks; those with the same condition, the newest first.
         undocumented_data_types: data types that DirectML accepts but no table lists, by tensor.
         terms: named expressions over the desc, for other expressions; a term may use earlier ones.
         precision: the rules of each output field; the first whose condition is met applies.

@@ -30,7 +30,7 @@ __all__ = [
 
 _DIRECTML: Final = "directml"
 
-# There are notes on longer runs, on older runs, and on waivers that end later after the run.
+# There is a note if a run took longer, if it ended longer ago, or if a waiver ends longer after it.
 _LONGEST_RUN: Final = timedelta(days=30)
 _OLDEST_RUN: Final = timedelta(days=366)
 _LONGEST_WAIVER: Final = timedelta(days=2 * 366)

@@ -17,7 +17,7 @@ _FIGURES = "figures"
 
 
 def compared(verdict: Verdict) -> Verdict:
-    """Return a verdict with only what is compared or reported; other parts may be of any size.
+    """Return what is compared or reported of a verdict, without the rest, which can be large.
 
     `output_digests` has a digest of all figures, under the name `figures`.
     """

@@ -21,8 +21,8 @@ from 0.3 to 0.45. The margin is the greatest share of its limit that an output u
 class Change(StrEnum):
     """How the verdict on a case changed between two runs, the most severe change first.
 
-    Of two verdicts, a single `not run` counts as none. A failure of a case that the base lacks is
-    new. The values are part of JSON reports and must not change.
+    If only one of two verdicts is `not run`, it counts as none. A failure of a case that the base
+    lacks is new. The values are part of JSON reports and must not change.
     """
 
     NEW_FAILURE = "fails newly"

@@ -223,7 +223,7 @@ class FaultyBackend:
         return Environment(self.name, dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
-        """Return what the backend claims to run: less than everything with `first-level`."""
+        """Return what the backend claims to run: everything, but with `first-level` less."""
         if self.fault == "first-level":
             return _FIRST_LEVEL
         half = self.modes.half

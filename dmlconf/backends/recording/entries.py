@@ -38,7 +38,7 @@ _MOST_ELEMENTS: Final = 1 << 63
 """A sampled output of this many elements or more is refused, since indices are INT64."""
 
 Kind = tuple[str, str | None]
-"""The folder of a case with outputs, and the data type of one of its outputs, or None."""
+"""The folder of a case with outputs, and the data type of one of them; None for the case itself."""
 
 
 class DamagedEntryError(Exception):
@@ -122,7 +122,8 @@ def _reason(error: Exception) -> str:
 def _checked(case: Any, length: int) -> list[str | None]:
     """Check a case of the manifest; `length` is the number of bytes of `OUTPUTS`.
 
-    Return None and the data type of each output; nothing if the case was rejected.
+    Return the second items of its `Kind`s: None, then the data type of each output. The list is
+    empty if the case was rejected.
     """
     digest = case["digest"]
     if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:

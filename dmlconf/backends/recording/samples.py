@@ -87,7 +87,7 @@ def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
 
 
 def _common(actual: Sample, expected: Sample) -> Pair:
-    """Return the elements that two samples have in common, at least the first and the last."""
+    """Return the elements that both samples have; every sample has the first and the last one."""
     indices, ours, theirs = np.intersect1d(
         actual.indices, expected.indices, assume_unique=True, return_indices=True
     )

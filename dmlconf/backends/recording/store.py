@@ -185,7 +185,7 @@ def same_source(one: Recording, other: Recording) -> bool:
 
 
 def same_outcomes(one: Recording, other: Recording) -> bool:
-    """Return whether two recordings have the same source, and in their files the same cases."""
+    """Return whether two recordings have the same source, case digests and outcomes, bit by bit."""
     if not same_source(one, other) or one.entries.keys() != other.entries.keys():
         return False
     manifests = [manifest_of(each) for each in (one, other)]

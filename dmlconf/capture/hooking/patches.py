@@ -85,7 +85,7 @@ class Patches:
     ) -> None:
         """Replace, once, a function that a library exports.
 
-        Later lookups find the replacement, and on Linux also libraries that are bound already.
+        Later lookups find the replacement. On Linux, libraries that are bound already call it, too.
 
         Args:
             module: the address of the loaded library.

@@ -113,7 +113,7 @@ _Data = dict[str, Array | Fill]
 
 
 def challenged_data(data: _Data, challenge: int) -> _Data:
-    """Return a case's data with its fills changed as `challenged` does."""
+    """Return a case's data; `challenge`, a number, changes the seeds and shifts of its fills."""
     return {
         name: replace(part, arguments=challenged(part.name, part.arguments, challenge))
         if isinstance(part, Fill)

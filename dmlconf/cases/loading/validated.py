@@ -144,7 +144,7 @@ def checks_digest() -> bytes:
 
 
 def is_valid(case: Case) -> bool:
-    """Return whether a case breaks no enforced constraint or expects a rejection."""
+    """Return whether a case expects a rejection, or breaks no enforced constraint."""
     return isinstance(case.expectation, ExpectedRejection) or not case.violations()
 
 

@@ -29,7 +29,7 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["quick_cases"]
 
 _COSTLY: Final = frozenset({"model", "large", "slow"})
-"""Tags of cases that are left out if there are others: they take long or need much memory."""
+"""Tags of cases that take long or need much memory; they are left out if there are others."""
 
 _SIZES: Final = "sizes"
 """A kind whose entries are all demanded: each has sizes at which kernels switch to other code."""
@@ -43,8 +43,7 @@ _LAYOUT: Final = re.compile(r"(?i)layout|strides|flags|in_place|held")
 """Names of the parts of an entry that say where a tensor's elements lie."""
 
 _LEAST: Final = 2
-"""The fewest missing features of `values` for which a case with no missing one of `first` is
-chosen."""
+"""How many missing features of `_Features.values` a case needs if it has none of `first`."""
 
 _WEIGHT: Final = 10
 """How many wanted features count as much as one demanded feature."""

@@ -10,7 +10,7 @@ import yaml
 __all__ = ["document_text"]
 
 _LONGEST_TENSOR: Final = 150
-"""The most characters that `str` writes for a tensor's entry in flow style."""
+"""A tensor's entry is written in flow style if its `str` has at most this many characters."""
 
 _WIDTH: Final = 160
 

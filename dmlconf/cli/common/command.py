@@ -72,7 +72,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 """For options of other test runners, what dmlconf has instead."""
 
 _OPTION: Final = re.compile(r"--[a-z-]+(?= |$)|(?<= )-[a-z]\b")
-"""Finds the options in a text of `_ELSEWHERE`, which only a command with all of them shows."""
+"""Finds the options in a text of `_ELSEWHERE`; only a command that has them all shows the text."""
 
 
 class _Arguments(click.Argument):

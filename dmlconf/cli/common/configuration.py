@@ -6,7 +6,7 @@ names of options of `run`; some options, such as those that choose cases, also a
 commands. A table with the name of a command applies to that command only; a table
 `profile.NAME` applies if `--config-profile NAME` is given.
 
-`command` gives the values to click, and `trust` says which of them the user must allow.
+`command.py` gives the values to click, and `trust.py` says which of them the user must allow.
 """
 
 from __future__ import annotations

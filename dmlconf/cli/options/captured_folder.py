@@ -1,4 +1,4 @@
-"""Options of `capture` and `import`, and checks of the folder for case files."""
+"""Options of `capture` and `import`, and a check of the folder that they write to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The option `--max-waived`: how many cases waivers of a certificate's sender may excuse."""
+"""The option `--max-waived`: how many cases the waivers of a certificate's sender may excuse."""
 
 from __future__ import annotations
 

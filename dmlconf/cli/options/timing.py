@@ -46,7 +46,7 @@ FAIL_SLOWER_HELP: Final = "Fail if an operator takes at least this many times as
 
 
 def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: JudgePlan) -> RunLog:
-    """Return the new run with more times of the operators that seem slower than in the base.
+    """Return the new run with times added for the operators that seem slower than in the base.
 
     Args:
         plan: the cases of the run.

@@ -1,4 +1,4 @@
-"""Check before the work of a command that it may and can write its files."""
+"""Check, before a command does its work, that it may and can write its files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def require_replaceable(
     """
     from dmlconf.documents.recognition import recognised
 
-    for each in () if is_folder(file) else inputs:  # That a folder cannot be written shows later.
+    for each in () if is_folder(file) else inputs:  # Writing over a folder fails later.
         if resolved(each) == resolved(file) or _is_same(each, file):
             message = f"{option} is a file that this command reads; name another one"
             raise click.UsageError(printable(message))

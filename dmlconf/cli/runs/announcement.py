@@ -23,7 +23,7 @@ _PER_SECOND: Final = 400
 
 _MOST_OF_FEW: Final = 20_000
 _PER_SECOND_OF_FEW: Final = 160
-"""The same for a run of at most `_MOST_OF_FEW` cases, a larger share of which is large."""
+"""The same for runs of at most `_MOST_OF_FEW` cases, in which large cases are more frequent."""
 
 
 def announcement(header: Header, total: int | None, processes: int) -> str | None:

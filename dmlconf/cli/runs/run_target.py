@@ -203,7 +203,7 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
             _dump(shown.dump_folder, read_log(log, own=True), engine)
         if shown.base_run is not None:
             ends.append(_timed(ends[-1], shown.base_run, engine, shown.fail_slower))
-        if run.suite.challenge is None:  # Recordings have outcomes of the files' own data only.
+        if run.suite.challenge is None:  # With a challenge, stale recordings are expected.
             for recording in engine.expected.recordings:
                 warn(recording.stale_note(list(map(Path, run.paths))))
 

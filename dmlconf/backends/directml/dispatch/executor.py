@@ -300,7 +300,7 @@ class Executor:
 
 
 class _Inputs(Mapping[str, Array]):
-    """A case's inputs; each access generates a generated input again, which takes less memory."""
+    """A case's inputs; generators make theirs anew at each access, to keep fewer in memory."""
 
     def __init__(self, case: Case) -> None:
         self._case = case

@@ -1,7 +1,7 @@
 """Run cases in batches, and turn results and errors into outcomes.
 
-If the device is removed or hangs, the batch and all later cases break down. If another call fails
-in a batch of several cases, the cases run again one by one. They also do if a guard band or an
+If the device is removed or hangs, the batch and all later cases break down. If a batch of several
+cases fails for another reason, its cases run again one by one. They also do if a guard band or an
 input has changed, since the memory of another case is adjacent.
 """
 
@@ -68,7 +68,8 @@ class Runner:
             yield from self._batched(cases)
             return
         for case in cases:
-            self._executor.trim(0)  # Layers also report while an operator is created.
+            # Keep no operator: layers also report while one is created.
+            self._executor.trim(0)
             self._messages.take()
             for outcome in self._batched([case]):
                 yield with_messages(outcome, self._messages.take())

@@ -172,7 +172,7 @@ def placement_of(plan: Plan) -> Placement:
         end = tensor.end
         if not is_output:
             inputs_by_name[name] = tensor
-            # An output in place of this input may have larger strides.
+            # An output that shares this input's buffer may have larger strides.
             end = max([end, *(replace(tensor, desc=each).end for each in shared.get(name, ()))])
         return tensor
 

@@ -101,7 +101,7 @@ def command(
 
 
 def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]]:
-    """Yield each option with its value, its origin, and why it needs a permission in the file."""
+    """Yield each option with its value, its origin, and why the file needs a permission for it."""
     settings = ctx.meta.get(SETTINGS, {})
     for parameter in command.params:
         key = str(parameter.name)

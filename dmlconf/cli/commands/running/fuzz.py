@@ -264,7 +264,7 @@ def command(
             footer = run_through(engine, logging_to(writer), consumers)
             require_unchanged(log, stream, begin, writer.digest, footer)
             written = read_log(log, own=True)
-            if len(written.verdicts) != written.header.selected:  # With --time, 0 are selected.
+            if len(written.verdicts) != written.header.selected:  # With --time, the header has 0.
                 stream.seek(0)
                 stream.truncate()
                 rewrite(written, LogWriter(stream))
