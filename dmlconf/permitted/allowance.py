@@ -95,7 +95,7 @@ class CaseAllowances:
 class _Parts:
     """The parts from which the allowances of one case are computed.
 
-    They refer to no allowance, so that arrays are freed with the last one.
+    They do not refer to the allowances: no cycle keeps arrays in memory.
     """
 
     def __init__(

@@ -26,7 +26,9 @@ Ends = tuple[float | int, float | int]
 def allowed_at(
     expected: Array, rule: PrecisionRule, allowance: Allowance, indices: Sequence[int]
 ) -> list[list[Ends]]:
-    """Return the intervals of right values of some elements, without those that `room` leaves out.
+    """Return the intervals of right values of some elements.
+
+    Values that do not count as room (`room.room`), such as flushed numbers, are left out.
 
     Args:
         indices: the elements, by their indices in row-major order.

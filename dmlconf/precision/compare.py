@@ -30,7 +30,7 @@ _LEAST_ELEMENTS: Final = 64
 """The least number of elements for which the mean of squared errors is judged."""
 
 _MOST_SAMPLED: Final = 1 << 12
-"""How many elements at the beginning of an array are tested for whether they differ."""
+"""At most this many elements at the beginning of an array are compared with each other."""
 
 _BLOCK: Final = 1 << 15
 """The most elements that are compared at once."""
@@ -164,7 +164,7 @@ class _AppliedRule:
         """Return the share of its limit that each element uses, and the sum of squared deviations.
 
         A deviation is an error as a share of the greatest permitted root mean square. The sum is 0
-        unless `varied`, and if an element is too far off and there are alternatives.
+        if `varied` is false, or if an element is too far off and there are alternatives.
         """
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
@@ -211,7 +211,8 @@ class _AppliedRule:
     ) -> tuple[Array, Array]:
         """Return the shares of an output that has other right values than the reference's.
 
-        Where the expected value is not near a right value, only values near it are permitted.
+        Where the expected value is near no right value, only values near the expected one are
+        permitted.
         """
         reference = self.others[0][block]
         if _same_bits(expected, reference):

@@ -67,8 +67,8 @@ def evaluate_nodes(
         inputs: arrays by graph input instead of the case's own.
         store: None if edges hold the outputs themselves.
         known: an earlier evaluation of the same nodes from the case's own inputs, without `store`.
-            A node that read the same data from the same sources then is not computed again, unless
-            it reads one of `inputs`.
+            Its outputs are reused for nodes that read the same data from the same sources, unless
+            they read one of `inputs`.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs

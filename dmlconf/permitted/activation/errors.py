@@ -121,8 +121,8 @@ def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
     value = np.logaddexp(0.0, product)
     # A kernel may multiply log2 by Alpha * ln(2). This factor and Beta may be 0 if subnormal.
     vanishes = min(abs(Alpha), abs(Beta)) < 2 * LEAST_NORMAL_FLOAT32
-    # Measured: for large x the result is (Alpha * Beta) * x. That factor may be subnormal or
-    # overflow: with an Alpha of 100 and a Beta of -1e38, DirectML 1.9.0 gives infinity for -2e-23.
+    # Measured: if Beta * x is large, the result is (Alpha * Beta) * x. That factor may be subnormal
+    # or overflow: if Alpha is 100 and Beta -1e38, DirectML 1.9.0 gives infinity for -2e-23.
     factor = abs(Alpha * Beta)
     of_factor = np.abs(Alpha * product) if factor < LEAST_NORMAL_FLOAT32 else 0.0
     if np.isfinite(factor) and factor > LARGEST_FLOAT32:

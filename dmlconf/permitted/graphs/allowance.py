@@ -448,9 +448,10 @@ def _hull(
 
 
 def _below_infinity(band: Band) -> Iterator[Array]:
-    """Yield the largest finite number where a band reaches from more than half of it to infinity.
+    """Yield the largest finite number, M, where a band reaches from more than M / 2 to infinity.
 
-    A store toward zero may give this number. Elsewhere the array has the band's other end.
+    A store toward zero may give M. Where a band does not reach so, the yielded array repeats one of
+    its ends.
     """
     if band.right.dtype.kind != "f":
         return
@@ -535,7 +536,7 @@ def _around_unrounded(exact: Array, band: Band) -> list[Array]:
 
 
 def _outward(low: Array, high: Array, like: Array) -> Interval:
-    """Return the ends; for an integer output in its type.
+    """Return the ends, for an integer output as integers of its type.
 
     Integers of 32 bits or fewer are rounded outward, those of 64 bits as in `stored`.
     """

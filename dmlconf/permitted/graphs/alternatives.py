@@ -80,7 +80,7 @@ def alternatives(
     """Yield the alternatives that may permit other outputs of the graph."""
     for flushing in _flushing(right):
         other = _with_zeros_for_subnormals(evaluate, allowance_of, flushing)
-        # A quotient by a zero scale is undefined, even if the reference's outputs are equal.
+        # If a scale becomes 0, any quotient by it is right, even if the outputs stay equal.
         if flushing is None or _differ(right, evaluate_nodes(case, other.evaluate)):
             yield other
     if not _signs_may_show(case, right):

@@ -123,8 +123,8 @@ def index_choices(
     """Return, for each output that follows from an order, other outputs that are as right.
 
     Comparisons with NaN are false. So if an element of a line may be NaN, it may come first, or any
-    that may be first among the others. Any element of the line may come first for TOP_K, if another
-    element is NaN, and if elements are compared in parts.
+    that may be first among the others. Any element of that line may come first in three cases: for
+    TOP_K, if another element is NaN, or if elements are compared in parts.
 
     Args:
         moved: the evaluations of the graph, the right one and the samples.

@@ -187,8 +187,8 @@ def _parameter_error_scales(
 ) -> tuple[ErrorScale, ErrorScale]:
     """Return the error scales of two sums: that of `gradient * (x - mean)` and that of `gradient`.
 
-    The first is stored in the type of the outputs before it is used. Measured: sums along some of
-    several dimensions that are not adjacent are stored in FLOAT16 as well.
+    The first is stored in the type of the outputs before it is used. Measured: if the dimensions
+    are not adjacent, sums along some of them are stored in FLOAT16 as well.
     """
     tensor, gradient, mean = desc.InputTensor, desc.InputGradientTensor, desc.MeanTensor
     over, output = shared_dimensions(desc.ScaleTensor), desc.OutputBiasGradientTensor

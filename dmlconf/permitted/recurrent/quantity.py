@@ -41,8 +41,8 @@ from dmlconf.tensors.float_limits import (
 __all__ = ["Quantity", "next_state", "product_quantity", "quantity_of"]
 
 _STORES_APART: Final = 2.0
-"""How far two kernels' FLOAT16 stores of a value with errors of earlier stores may be apart, in
-ULP. This is about 5 standard deviations of the difference of two stores."""
+"""How many ULP apart two kernels may store a value in FLOAT16, if it has errors of earlier stores.
+This is about 5 standard deviations of the difference of two stores."""
 
 _STORE_BIAS: Final = 0.5
 """The mean error of a store that rounds toward zero, in ULP."""

@@ -61,7 +61,7 @@ class _Side:
     Attributes:
         unsure: which samples are unsure, sizes {regions, samples, outputs}.
         choice: bit i is 1 if unsure sample i of an output lies above its boundary, else 0.
-        point: whether only the coordinate 0 is inside the input; 0 then lies above the boundary.
+        point: whether only the coordinate 0 is inside the input; a bit of 1 then means 0 itself.
     """
 
     unsure: Array

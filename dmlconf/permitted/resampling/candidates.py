@@ -36,7 +36,7 @@ from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32, LEAST
 __all__ = ["linear_candidates", "nearest_candidates"]
 
 _MOST_CHOICES: Final = 125
-"""The most combinations of lines that are tried: five lines along each of three axes."""
+"""The most combinations of straight lines (`_lines`) that are tried: five along each of 3 axes."""
 
 _MOST_INDICES: Final = 5
 """The most indices along an axis that are tried for an output element."""

@@ -24,8 +24,8 @@ __all__ = [
 _MOST_AT_ONCE: Final = 192
 """If the product of `2 * Scale` over the axes is at most this, gradients are added up at once.
 
-Measured: the gradients of an element are added up at once for the scales 2 and 24, or 8 and 8, and
-along one axis after the other for 2 and 32.
+Measured: they are added up at once for the scales 2 and 24, with the product 192, and for 8 and 8,
+with the product 256. For 2 and 32, also 256, they are added up along one axis after the other.
 """
 
 

@@ -35,7 +35,7 @@ element_wise_exp = unary(
     "element_wise_exp",
     np.exp,
     "`exp(x)`",
-    measured="that ScaleBias rounds to FLOAT32 before exp was measured on DirectML 1.15.4",
+    measured="that scaled elements are rounded to FLOAT32 was measured on DirectML 1.15.4",
 )
 
 element_wise_log = unary("element_wise_log", np.log, "the natural logarithm")

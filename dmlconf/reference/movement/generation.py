@@ -90,7 +90,7 @@ def fill_value_sequence(
 
 
 def sequence_of(output: TensorDesc, start: float, delta: float) -> Array:
-    """Return `start + i * delta`, FLOAT64, of numbers that are rounded to the output's type."""
+    """Return `start + i * delta`, FLOAT64, after rounding start and delta to the output's type."""
     dtype = output.DataType.dtype
     first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
     indices = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)

@@ -45,10 +45,10 @@ def gather(
     are along the last IndexDimensions dimensions of the indices.
 
     The other dimensions of the indices have size 1, or the sizes of the input's first dimensions if
-    each batch has its own indices. An output with more dimensions than the result has leading sizes
-    1. An output with fewer gets the part at index 0 of the result's surplus leading dimensions.
-    Reads outside of the input give its last element. If the output has more elements than the
-    result, as with IndexDimensions 0, the rest are the input's last element.
+    each batch has its own indices. If the output has more dimensions than the result, the first
+    ones have size 1. If it has fewer, it gets the part at index 0 of the result's surplus leading
+    dimensions. Reads outside of the input give its last element. If the output has more elements
+    than the result, as with IndexDimensions 0, the rest are the input's last element.
 
     Source: the page of DML_GATHER_OPERATOR_DESC; leading dimensions other than of size 1,
     dimensions that do not fit, and reads out of range were measured.

@@ -25,7 +25,7 @@ def slice1(
 
     Return elements of a window at steps of InputWindowStrides. The window has InputWindowSizes
     elements from InputWindowOffsets on. A negative stride starts at the window's end: of [1, 2, 3,
-    4, 5], stride -2 picks 5, 3 and 1, or, for an output of size 2, 5 and 3.
+    4, 5], stride -2 picks [5, 3, 1], or only [5, 3] if the output has size 2.
 
     Source: the page of DML_SLICE1_OPERATOR_DESC.
     """

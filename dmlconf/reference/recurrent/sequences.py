@@ -100,7 +100,7 @@ class Sequences:
         backward: bool,
         arithmetic: Arithmetic,
     ) -> tuple[Values, State]:
-        """Return the hidden nodes after every step, 0 after a sequence's end, and the final state.
+        """Return the hidden nodes after every step (0 after a sequence's end), and the final state.
 
         The final state is the one after the last step of each sequence, except that steps may
         change the state of a sequence of length 0 (`_changing`).

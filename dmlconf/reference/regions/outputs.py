@@ -210,10 +210,10 @@ def roi_align1(desc: RoiAlign1Desc) -> Array:
     A sample is outside if x <= -1 or x >= size. With AlignRegionsToCorners it is outside if x < 0
     or x > size - 1, the divisor is `outputs n - 1`, and a single sample lies in the middle. A
     sample outside has the value OutOfBoundsInputValue. Inside, NEAREST_NEIGHBOR reads the element
-    `floor(x + 1/2)`, and LINEAR interpolates between the four elements around the sample. Beyond
-    the input, both read the elements at its edge. MAX ignores NaN, and is not below the lowest
-    finite number of the output's type. A batch index keeps its low 32 bits, and is clamped to
-    `N - 1`.
+    `floor(x + 1/2)`, and LINEAR interpolates between the four elements around the sample. In
+    place of an element beyond the input, both read the one at the edge. MAX ignores NaN, and is not
+    below the lowest finite number of the output's type. A batch index keeps its low 32 bits, and is
+    clamped to `N - 1`.
 
     Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; the formulas were
     measured.

@@ -71,8 +71,8 @@ class FilterGeometry:
     def within(self, sizes: Sequence[int]) -> FilterGeometry:
         """Return the geometry with strides and dilations of at most `start + size`.
 
-        Longer ones give the same sums with more padding, since `start + size` elements after any
-        position the tensor has ended.
+        Longer ones would give the same sums with more padding: the first position begins `start`
+        elements before the tensor, so `start + size` elements later the tensor has ended.
         """
         far = [size + start for size, start in zip(sizes, self.start, strict=True)]
         strides, dilations = (
@@ -222,10 +222,10 @@ def convolution_sums(
 
 
 def reached_input(values: Array, start: Sequence[int]) -> Array:
-    """Return the input, or zeros if a second StartPadding moves the filter out of a 3D tensor.
+    """Return the input, or zeros if a second StartPadding moves the filter out of {N, C, D0}.
 
-    Measured: DirectML gives a 3D tensor a second spatial dimension of size 1, along which padding
-    moves the only output element out of the input.
+    Measured: DirectML gives a tensor {N, C, D0} a second spatial dimension of size 1, along which
+    padding moves the only output element out of the input.
     """
     return np.zeros_like(values) if values.ndim == 3 and any(start[1:2]) else values
 
