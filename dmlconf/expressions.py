@@ -131,13 +131,13 @@ class _Evaluation:
         self._weight = max(self._weight, self._weight_of_names + steps)
 
     def made(self, value: Any) -> Any:
-        """Return what was made of other tuples or texts, after counting it without its numbers."""
+        """Charge for a tuple or text made of others, but not for its numbers; return the value."""
         if isinstance(value, tuple | list | str):
             self._charge(getsizeof(value), len(value))
         return value
 
     def composed(self, values: Sequence[Any]) -> Sequence[Any]:
-        """Return a tuple of values that may be new, after counting it with what only it holds."""
+        """Charge for a tuple and for its numbers, which may be new; return the tuple."""
         self._charge(getsizeof(values) + sum(map(_item_bytes, values)), len(values))
         return values
 

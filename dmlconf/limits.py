@@ -128,7 +128,7 @@ MOST_MATRIX_STEPS: Final = 20_000_000
 """Steps of all matrices of one file together."""
 
 MOST_SELECTION_STEPS: Final = 20_000_000
-"""Steps of `--where` on all cases together from which it selects."""
+"""Steps of `--where` on all the cases from which it selects, together."""
 
 MOST_SCOPE_STEPS: Final = 10_000
 """Steps that conditions may take on one case: those of all waivers together, of all deviations

@@ -105,8 +105,8 @@ def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
 def documented_parts(operator: Operator) -> Iterator[Part]:
     """Yield the documented parts of an operator, also those that no case can cover.
 
-    Two kinds of parts are left out: values of enums that an enforced constraint on the attribute
-    alone excludes, and attributes whose values are data types.
+    Two kinds of parts are left out: enum values that are excluded by an enforced constraint on
+    nothing but the attribute, and attributes whose values are data types.
     """
     for table in operator.support:
         for tensor, support in table.tensors.items():

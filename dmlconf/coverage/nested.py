@@ -65,7 +65,7 @@ def _may_count(operator: Operator, field: Field, count: int) -> bool:
 
 
 def _permitted(operator: Operator, field: Field, name: str) -> bool:
-    """Return whether constraints on this field alone permit an operator; False if none is."""
+    """Return whether constraints on this field alone permit an operator; False without any."""
     nested = {"operator": name}
     names = operator.names({**operator_sets(), field.name: (nested,) if field.is_array else nested})
     about = {field.name, *operator_sets()}

@@ -141,8 +141,8 @@ class TableBuilder:
     ) -> None:
         """Add `text == VALUE` and `text != VALUE` for values of a fact.
 
-        If all cases have the fact, it gets atoms only if it has 2 to `MOST_CONSTANTS` values.
-        Otherwise the first `MOST_CONSTANTS` values get atoms.
+        If some cases lack the fact, its first `MOST_CONSTANTS` values get atoms. If all cases have
+        it, its values get atoms only if there are 2 to `MOST_CONSTANTS` of them.
 
         Args:
             absent_differs: whether `text != VALUE` holds for cases without the fact.

@@ -29,8 +29,7 @@ _BROKEN_REPETITIONS: Final = 2
 _BATCH: Final = 8
 """How many copies of a case run together if the case never fails alone."""
 _MISSED: Final = 0.05
-"""The accepted probability that a case that fails sometimes passes all of its runs by chance.
-"""
+"""The accepted probability that a case that sometimes fails passes all of its runs by chance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,8 +96,8 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
     """Return the condition that separates the cases best; None if nothing separates them.
 
-    Without passes, the result is the condition that every case meets. So it is if nearly every case
-    fails (`_FEW`), and some failures do not meet the best condition.
+    The result is the condition that every case meets if there are no passes, or if nearly every
+    case fails (`_FEW`) and some failures do not meet the best condition.
 
     Args:
         failing: indices of the group's failures.

@@ -68,7 +68,7 @@ class RecordingAgainst:
         self.path = path
         self.stale: list[str] = []
         self._subject, self._store = subject, store
-        self._judged_by = f" for {subject}"
+        self._for_subject = f" for {subject}"
         self._stored: StoredRecording | None = None
         self._digests: dict[str, str] = {}
         self._cases: dict[str, frozenset[str]] = {}
@@ -109,7 +109,7 @@ class RecordingAgainst:
         """
         if operator in self._stale_operators:
             return None
-        return self.content_digest(operator) + self._judged_by
+        return self.content_digest(operator) + self._for_subject
 
     def content_digest(self, operator: str) -> str:
         """Return the SHA-256 of the file with an operator's cases; empty if there is none."""

@@ -18,7 +18,7 @@ class Retries:
     """Runs a plan, and then each failing case `times` more times, even if it passes meanwhile.
 
     Attributes:
-        attempts: by case that failed and has no verdict yet, the judgement on each attempt.
+        attempts: for each case that failed and has no verdict yet, the judgements on its attempts.
     """
 
     def __init__(

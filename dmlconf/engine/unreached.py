@@ -29,12 +29,12 @@ class Unreached:
 
     def place(self, case: str) -> int:
         """Return the place of a case; raise `KeyError` if the case is not left."""
-        part, index = self._place_of(case)
+        part, index = self._part_with(case)
         return part.places[index]
 
     def reach(self, case: str) -> int:
         """Remove a case, and return its place; raise `KeyError` if the case is not left."""
-        part, index = self._place_of(case)
+        part, index = self._part_with(case)
         part.remove(index)
         return part.places[index]
 
@@ -52,7 +52,7 @@ class Unreached:
         for part in self._parts:
             yield from part.left()
 
-    def _place_of(self, case: str) -> tuple[_Part, int]:
+    def _part_with(self, case: str) -> tuple[_Part, int]:
         for part in self._parts:
             index = part.find(case)
             if index is not None:

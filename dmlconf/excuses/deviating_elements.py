@@ -1,7 +1,7 @@
 """Find the elements of an output that a deviation or a finding concerns.
 
-Each function of `ELEMENTS` takes the case, `Results.operands` as `inputs`, the right output, the
-actual one, and the arguments of the deviation. It returns a mask of the output's sizes. Its
+Each function of `ELEMENTS` takes the case, its inputs with ScaleBias applied, the right output,
+the actual one, and the arguments of the deviation. It returns a mask of the output's sizes. Its
 docstring says where the mask is True.
 """
 

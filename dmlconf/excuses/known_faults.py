@@ -59,7 +59,7 @@ _OF_UNDEFINED: Final = frozenset(
         ReasonKind.GUARD_BAND_TOUCHED,
     }
 )
-"""Kinds of failures: unwritten elements, varying elements, and writes beyond an output's end."""
+"""Kinds of failures, besides wrong values, that a fault with a formula may cause."""
 
 _OF_ELEMENTS: Final = frozenset({FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC})
 

@@ -78,7 +78,7 @@ def expectation_problems(
     Args:
         suite: whole case files without other problems.
         recordings: the first one that has a case gives the outputs that the case does not state;
-            they are checked, too. That leaves out cases with the tag `model`, which take long, and
+            these are checked, too, except in cases with the tag `model`, which take long, and in
             cases with a relation that state and dispute nothing.
         store: the cache of results; None to cache nothing.
 

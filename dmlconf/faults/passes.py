@@ -67,8 +67,8 @@ _FLOAT32_LOSS: Final = 2.0**-22
 """What a few roundings of FLOAT32 may lose, as a share of the terms."""
 
 _ROUNDINGS: Final = (1.0, 1 + _FLOAT32_LOSS)
-"""Factors of what a pass gives. Errors of FLOAT32 may take it up to the next FLOAT16 number, to
-which it is not truncated then: 4.1562498 becomes 4.15625, and not 4.15234."""
+"""Factors of the result of a pass before it is truncated. Errors of FLOAT32 may lift it to the
+next FLOAT16 number: then 4.1562498 becomes 4.15625, not 4.15234."""
 
 
 def first_pass_truncated(case: Case) -> Computed | None:

@@ -202,8 +202,8 @@ def prepare(job: Job) -> Prepared | Refusal:
     """End the sessions of other jobs in this process, and open the job's backend unless it is open.
 
     Returns:
-        `Prepared`, or a refusal. The version of dmlconf, the suite or the catalogue differs from
-        the job's; or the suite, the backend or the source of expected values cannot be used.
+        `Prepared`; or a refusal if the version of dmlconf, the suite or the catalogue differs from
+        the job's, or if the suite, the backend or the source of expected values cannot be used.
     """
     if job.dmlconf != dmlconf.__version__:
         versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"

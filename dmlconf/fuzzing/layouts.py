@@ -30,8 +30,8 @@ _LAYOUTS: Final = (
 def with_random_layouts(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
     """Return a valid desc in which tensors have random layouts, flags, alignments and buffer sizes.
 
-    The field of a goal gets the goal's layout or flag; other goals leave their field as it is. In
-    half of all calls, no other field changes. A change that makes the desc invalid is dropped.
+    If the goal is a layout or a flag, its field gets it; the field of another goal stays as it is.
+    In half of all calls, no other field changes. A change that makes the desc invalid is dropped.
 
     Args:
         desc: a valid desc with packed tensors.

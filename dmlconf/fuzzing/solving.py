@@ -23,8 +23,8 @@ PRESENT: Final = _Marker("present")
 """In a change: add the tensor, attribute or size, with a random value."""
 
 ANOTHER: Final = _Marker("another")
-"""In a change: replace the value by a random one. The data type of a tensor changes, an attribute
-may get the same value, and a nested operator becomes one that no constraint names."""
+"""In a change: replace the value by a random one. For an attribute, this may be the old value; for
+a tensor's data type, it is another; for a nested operator, it is one that no constraint names."""
 
 ABSENT: Final = None
 """In a change: leave the tensor or attribute out."""

@@ -312,13 +312,14 @@ def _choice(node: ast.IfExp, scope: Scope) -> Term:
     return Term(branch.value, "if", (test, branch))
 
 
-_LAZY: Final = frozenset({"all", "any"})
+_OF_CONDITIONS: Final = frozenset({"all", "any"})
+"""Functions of conditions; a condition that cannot be computed counts as False."""
 
 
 def _call(node: ast.Call, scope: Scope) -> Term:
     assert isinstance(node.func, ast.Name)
     name = node.func.id
-    if name in _LAZY and isinstance(node.args[0], ast.GeneratorExp):
+    if name in _OF_CONDITIONS and isinstance(node.args[0], ast.GeneratorExp):
         items = _generated(node.args[0], scope, _condition)
         return Term(FUNCTIONS[name](item.value for item in items), name, items)
     arguments = [_trace(argument, scope) for argument in node.args]

@@ -56,7 +56,8 @@ def alike_descs(one: TensorDesc, other: TensorDesc) -> bool:
 def swapped_inputs(graph: Graph) -> Iterator[tuple[Node, str, str, Graph]]:
     """Swap the sources of adjacent inputs of a node if they have `alike_descs`; yield each swap.
 
-    Each item has the node, the names of the two inputs, and the graph with the swap.
+    Each item has the node, the names of the two inputs, and the graph with the swap. That graph is
+    a mutant: it need not give the same outputs.
     """
     for node in graph.operator_nodes:
         for first, second in pairwise(node.inputs):

@@ -28,7 +28,7 @@ __all__ = ["LineNews", "Overview", "Target", "Total", "news_of", "overview_of", 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """A subject without the machine: the software and the device that results come from.
+    """A subject as pages name it: the software and the device that results come from.
 
     Texts that do not apply are empty.
 

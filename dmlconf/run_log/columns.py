@@ -163,7 +163,9 @@ class _InOrder(LazyVerdicts):
 class _Parts:
     """A column of one part of each verdict, without the fields `own`.
 
-    The field `mapping`, such as `facts`, is stored separately, since reports seldom read it.
+    `VerdictColumns` keeps the fields `own`, which differ from case to case, and gives their values
+    to `part`. The field `mapping`, such as `facts`, is stored separately, since reports seldom read
+    it.
     """
 
     def __init__(self, kind: type[Any], mapping: str, *own: str) -> None:

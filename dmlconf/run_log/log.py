@@ -263,7 +263,7 @@ def _read(path: Path, own: bool, keep: Callable[[Verdict], Verdict], most_object
                 attempts.pop(verdict.case, None)
             else:
                 attempts.setdefault(verdict.case, entry)
-    for entry in attempts.values():  # The run died before the cases ran again.
+    for entry in attempts.values():  # The run died before these cases had verdicts.
         logged.add(entry)
     if header is None:
         raise not_a_log(path, 1, "its first line is not a header")

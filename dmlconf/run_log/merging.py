@@ -262,7 +262,7 @@ def _printed(lines: Iterable[str]) -> str:
 def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
     """Yield the verdicts of a log with their places.
 
-    The first attempt at a case is its verdict if the run died before.
+    If the run died between a case's attempts and its verdict, the first attempt is the verdict.
     """
     attempts: dict[str, tuple[Verdict, int]] = {}
     for number, record, _ in log_lines(part.path, own=True):

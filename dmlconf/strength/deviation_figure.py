@@ -25,7 +25,7 @@ __all__ = ["DeviationFigure", "measure_deviations"]
 
 @dataclass(slots=True)
 class DeviationFigure:
-    """How many perturbations fail, and how many of them deviations of targets excuse.
+    """How many perturbations fail, and how many of these are excused by deviations of targets.
 
     Attributes:
         failing: how many perturbations fail by DirectML's documentation, by target and operator.
@@ -51,7 +51,7 @@ def measure_deviations(
     advance: Callable[[], None] = lambda: None,
     seed: int = 0,
 ) -> DeviationFigure:
-    """Return how many perturbations of some cases the deviations of each target excuse.
+    """Return how many perturbations of some cases are excused by the deviations of each target.
 
     Cases are left out if they break a constraint, if no target expresses them, or if they do not
     pass with the reference's outputs. `seed` decides which elements are perturbed.

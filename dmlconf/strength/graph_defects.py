@@ -234,7 +234,7 @@ def _computed_in_float32(
     rounded: Callable[[Array, np.dtype[Any]], Array],
     held: Collection[Slot] = (),
 ) -> Outputs:
-    """Return the outputs if nodes compute in FLOAT32 and round FLOAT16 outputs but `held`."""
+    """Return the outputs if nodes compute in FLOAT32 and round FLOAT16 outputs, except `held`."""
     whole = with_float32_edges(site.case)
     dtypes = {
         (node.name, name): tensor.DataType.dtype

@@ -39,7 +39,7 @@ def _reciprocal(site: Site) -> Iterator[tuple[str, Array]]:
             product = inputs["ATensor"].astype(np.float32) * (np.float32(1) / divisor)
             near = product.astype(site.correct.dtype)
             # A divisor whose reciprocal overflows, or is subnormal, may give quite another product.
-            # Such divisors, and divisors within a factor of 4, keep the right quotient.
+            # Such divisors, and those within a factor of 4 of them, keep the right quotient.
             tiny, largest = np.finfo(np.float32).tiny, np.finfo(np.float32).max / 4
             usual = (np.abs(divisor) > 1 / largest) & (np.abs(divisor) < 1 / tiny / 4)
         yield "", np.where(usual, near, site.correct)

@@ -1,6 +1,6 @@
 """Recompute a sum of products in another order or precision: a defect or a legitimate difference.
 
-Of more than 64 products, neighbours make one part, which is added up in FLOAT64.
+More than 64 products are divided into parts of neighbours, each added up in FLOAT64.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def _draw(seed: int, count: int, first: int) -> Array:
 # Consecutive cases of a matrix often have equal seeds.
 _drawn: Final = lru_cache(maxsize=64)(_draw)
 _MOST_KEPT: Final = 1 << 12
-"""The most numbers that are kept for reuse."""
+"""Draws of more numbers are not kept for reuse."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
@@ -73,8 +73,8 @@ def _sequence(
 
     The tensor begins with the element at index `shift` of the period. The default period ends where
     the data type no longer has every integer, such as after 2048 in FLOAT16. It has at most 2^32
-    elements, in 8-bit types 251: a prime number, so that rows of 2^k elements differ. A `start`
-    beyond the end is repeated.
+    elements, in 8-bit types 251: a prime number, so that rows of 2^k elements differ. If `start` is
+    beyond where it ends, all elements are `start`.
     """
     _require_held(data_type, start)
     if period is not None:

@@ -39,8 +39,8 @@ class Figures(Positional):
         worst_ulp: None for integers, infinite for a NaN against a number.
         rule: the kind of rule, such as `ulp`.
         limit: as in `PrecisionRule`.
-        margin: the share of the limit that the worst element uses or, if that is more, the mean of
-            squared errors, to 4 digits; at least 1 outside the rule.
+        margin: the share of its limit that the worst element or the mean of squared errors uses,
+            whichever is more, to 4 digits; at least 1 outside the rule.
         source: where the rule comes from.
         open: how many elements are open; likewise `loose`.
         typical: the largest share of the limit that measured devices use.

@@ -1,7 +1,7 @@
 """Read the limits of this process's control groups, which containers and batch systems set.
 
-A group's limit also holds for the groups below it, so the lowest from the process's own group up to
-the root counts.
+A group's limit also holds for the groups below it, so the lowest limit from the process's own group
+up to the root counts.
 
 Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/.
 """

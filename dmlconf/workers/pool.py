@@ -5,7 +5,8 @@
   case runs once more, alone in a fresh process, before it is blamed.
 - After `REPEATS` cases of an operator died alone in the same way, the next single case that does is
   blamed at once.
-- After `HOPELESS` crashes of an operator in a row, its cases that wait outside batches are not run.
+- After `HOPELESS` crashes of an operator in a row, its cases that were to run one at a time, or
+  alone in a fresh process, are not run.
 - Without `second_tries`, the first case without an outcome is blamed at once, and the cases after
   it in its batch get no result.
 - A worker that has grown too much is replaced between batches, since DirectML keeps every pipeline
@@ -298,7 +299,7 @@ class WorkerPool:
                     yield worker.batch.popleft(), outcome, worker.next_result()
 
     def _given_up(self, queue: _Queue[_Case]) -> Iterator[_Reached[_Case]]:
-        """Yield a breakdown for each case of a hopeless operator that waits outside batches."""
+        """Yield a breakdown for each suspect and each single case of a hopeless operator."""
         for waiting in (queue.suspects, queue.singles):
             for case in [waiting.popleft() for _ in range(len(waiting))]:
                 if self._row[_operator(case)] < HOPELESS:

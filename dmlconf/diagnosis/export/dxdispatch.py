@@ -155,7 +155,7 @@ def _resource(path: Path, name: str, tensor: TensorDesc, data: Array | None) -> 
 
 
 def _file_name(tensor: str) -> str:
-    # This changes `InputTensors[1]`, but no name in a graph: `a` and `a-` may be two inputs.
+    # `InputTensors[1]` becomes `InputTensors-1`. Names in a graph, such as `a` and `a-`, stay.
     return re.sub(r"[^\w.-]+", "-", tensor.removesuffix("]")) + ".dat"
 
 

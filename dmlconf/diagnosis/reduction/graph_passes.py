@@ -247,7 +247,7 @@ def _lower_ranks(graph: Graph) -> Iterator[Graph]:
 
 
 def _reduce_tensors(search: Search) -> None:
-    """Leave out optional fields, make constants inputs, and leave out layouts and flags."""
+    """Leave out optional fields, turn constants into inputs, and leave out layouts and flags."""
     for node in _graph(search).operator_nodes:
         for field in node.operator.fields:
             if field.optional:

@@ -41,7 +41,7 @@ def size_refs(operator: Operator, desc: Desc) -> Iterator[NumberRef]:
 
 
 def number_at(desc: Desc, ref: NumberRef) -> Any:
-    """Return the size or attribute that a reference names, or the tensor whose data type it is."""
+    """Return the size or attribute that a reference names; for a data type, its tensor."""
     value = desc[ref.field]
     if ref.index is not None:
         value = value[ref.index]

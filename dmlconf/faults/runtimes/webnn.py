@@ -264,7 +264,7 @@ def zeros_without_sign_beyond_six_dimensions(case: Case) -> Computed | None:
 
 @of_operators("SCATTER_ND")
 def updates_added_to_0(case: Case) -> Computed | None:
-    """Return SCATTER_ND's outputs if updates with the same indices are added to 0.
+    """Return SCATTER_ND's outputs if updates with the same indices are added up, starting at 0.
 
     Updates of -0, and those that are subnormal in FLOAT32, become 0. None if an index is out of
     range.

@@ -85,6 +85,7 @@ def _equal(one: Array, other: Array) -> Array:
 @dataclass(frozen=True, slots=True)
 class _Kernels:
     """Kernels with some flaws; most methods have the names of WebNN's operators.
+
     Attributes:
         case: the case, for products and windows.
         owned: the names of the tensors that are constants.

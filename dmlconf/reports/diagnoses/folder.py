@@ -69,7 +69,7 @@ class Compilation:
 
     @classmethod
     def of(cls, backend: str) -> Compilation:
-        """Return what the options of a backend ask for, such as `directml:half=on`.
+        """Return what the options of a backend such as `directml:half=on` ask for.
 
         Without options, only `metacommands` is true.
         """

@@ -17,7 +17,10 @@ _HEADINGS: Final = ("Rewrite", "Kind", "Cases", "Right", "Conditions", "Proven")
 
 
 def _needed() -> Iterator[tuple[str, str]]:
-    """Yield each rewrite with `RIGHT`, for graphs in which it is right, and with its conditions."""
+    """Yield the pairs to prove: each rewrite with `RIGHT`, and with each of its conditions.
+
+    `RIGHT` stands for graphs in which the rewrite is right.
+    """
     for name, rewrite in rewrites().items():
         yield name, RIGHT
         for condition in rewrite.conditions:

@@ -174,7 +174,7 @@ _CAPTURED_KINDS: Final = {
 }
 
 _MOST_LISTED: Final = 5
-"""The most operators of a report whose neighbours the terminal lists."""
+"""If a report has more operators, the terminal only counts the pairs of neighbours."""
 
 
 def graph_sentence(graphs: GraphCoverage) -> str:

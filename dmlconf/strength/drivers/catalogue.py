@@ -178,7 +178,8 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
     """Return whether a case of an operator may meet the conditions.
 
-    Only `aliased` and named conditions on the data type of the first input or output count.
+    Only the conditions `aliased`, `input-type`, `input-bits`, `output-type` and `output-bits`
+    count, of which all but `aliased` are on the first input or output.
     """
     entry = operator(name)
     for one in conditions:

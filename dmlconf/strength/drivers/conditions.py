@@ -34,7 +34,7 @@ class Condition:
     Attributes:
         when: an expression over the features and VALUE.
         text: what a case that meets the condition has, in words.
-        value: VALUE; None if the entry is an expression.
+        value: what the entry gives for VALUE; None if the entry is an expression.
     """
 
     when: Expression
@@ -114,7 +114,7 @@ def features(case: Case) -> Namespace:
 
 
 def _tensor_names(operator: Entry, desc: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the names of tensors by layout, as `padded_tensors`, and of `owned_tensors`."""
+    """Return the names of each layout's tensors, such as `padded_tensors`, and of owned ones."""
     tensors = [(field.name, tensor) for _, field, tensor in tensors_of(operator, desc)]
     names = {
         f"{layout.replace('-', '_')}_tensors": tuple(

@@ -107,7 +107,7 @@ def _noise(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _sum(right: Computation, settings: Settings) -> Arrays | None:
-    """Add up in another `type`: in an `order` of `ORDERS`, or by tiles of about `tile` terms.
+    """Add up in another `type`: in an `order` of `sums.ORDERS`, or by tiles of about `tile` terms.
 
     The terms of one tile are added up in FLOAT64.
     """
@@ -301,7 +301,7 @@ def _flush(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _alias(right: Computation, settings: Settings) -> Arrays | None:
-    """Replace every second element of inputs in an output's buffer by the output before it."""
+    """In inputs that outputs overwrite, replace every second element by the output before it."""
     inputs = {}
     for output, source in right.case.in_place.items():
         old, new = right.inputs.get(source), right.outputs.get(output)

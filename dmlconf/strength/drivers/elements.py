@@ -123,11 +123,11 @@ def _chosen(settings: Settings, length: int, start: int) -> Array:
     Of these settings, the first that is given counts:
 
     - `last_tile`: the last of several tiles, whole or not
-    - `edge`: the last element of the last whole group
+    - `edge`: the last element of the last whole group of so many
     - `last`: so many elements at the end, unless there are no others
     - `first`: so many elements at the beginning
     - `tile`: the elements after the last whole tile
-    - `every`: each such element from `offset` on
+    - `every`: one element in so many, from `offset` on
     - `second_half`
     - `from`: an index, `half`, or `group` for the second of GroupCount groups; by default 0
     """

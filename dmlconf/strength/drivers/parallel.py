@@ -35,9 +35,9 @@ def measure_drivers(
 ) -> tuple[Applicability, DriverStrength]:
     """Return which cases each defect applies to, and which defects the cases notice.
 
-    Each defect is tried on a sample of each operator's cases that meet its conditions. A defect
-    that fewer than `FEW` of them notice, or none if the sample is smaller than `FEW`, is tried on
-    the other cases, too, unless `defects` are given or its entry says why no case catches it.
+    Each defect is tried on a sample of each operator's cases that meet its conditions. If fewer
+    than `FEW` of them notice it, or none in a sample smaller than `FEW`, it is tried on the other
+    cases, too, unless `defects` are given or its entry says why no case catches it.
 
     Args:
         suite_paths: the files of the suite, whose recordings give expected values.
