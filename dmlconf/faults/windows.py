@@ -119,7 +119,7 @@ def squares_left_out(case: Case) -> Computed | None:
 
 
 def _gradients(case: Case) -> Iterator[Computed]:
-    """Yield the gradient for each first slice; in FLOAT16, also with each of `STORES`."""
+    """Yield the gradient for each size of the first slice; in FLOAT16, also for each store."""
     desc = case.desc
     x = case.inputs()["InputTensor"].astype(np.float64)
     stores: Iterable[Store | None] = (None,)
@@ -151,7 +151,7 @@ def _with_sums(case: Case, sums: Array, store: Store) -> Computed:
 
 
 def _first_slices(squares: Array, size: int) -> Iterator[Array]:
-    """Yield the sums of squares in each window's first slice: zeros, then those of each size."""
+    """Yield each window's sum of squares in a first slice of 0 squares, of 16, of 32, and so on."""
     height, width = squares.shape[-2:]
     before, after = (size - 1) // 2, size // 2
     sums = np.zeros_like(squares)

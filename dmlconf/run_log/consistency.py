@@ -41,7 +41,7 @@ class LoggedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The cases and places that may occur in more than one verdict.
+    """The cases and places that are looked for in more than one verdict.
 
     Attributes:
         cases: the hashes of identifiers of cases; different identifiers may have the same hash.
@@ -86,7 +86,7 @@ def contradiction(
             Several equal verdicts on a case are no contradiction.
         footer: the footer's line, `summary` and `complete`; None to check no footer.
         planned: how many cases the whole plan has; None for as many as were selected.
-        repeated: the cases and places that may occur more than once; None if any may.
+        repeated: the cases and places to look for in a second verdict; None for all.
     """
     return next(_contradictions(selected, verdicts, footer, planned, repeated), None)
 

@@ -132,14 +132,14 @@ def with_errors(
 ) -> Callable[[Sequence[Any]], Iterator[Any]]:
     """Return a function like `results` that yields a `Raised` instead of raising an exception."""
 
-    def raising(batch: Sequence[Any]) -> Iterator[Any]:
+    def results_and_errors(batch: Sequence[Any]) -> Iterator[Any]:
         try:
             yield from results(batch)
         except Exception as error:
             error.add_note(f"In a worker process:\n{traceback.format_exc()}")
             yield Raised(error)
 
-    return raising
+    return results_and_errors
 
 
 def work(

@@ -334,7 +334,7 @@ def test_mean_along_distant_axes_may_have_two_passes(
 def test_second_pass_of_a_mean_may_take_all_the_rest(
     tmp_path: Path,
 ) -> None:
-    """DirectML 1.8.0 averages 64 of 320 rows first, and then the 15 means."""
+    """DirectML 1.8.0 averages 64 of 320 rows at a time, in 3 columns, and then the 15 means."""
     desc = """{Epsilon: 0.1,
       InputTensor: {Sizes: [5, 4, 16, 1, 1, 8, 1, 3], DataType: FLOAT16,
                     fill: {uniform: {low: -1, high: 1, seed: 1475042865}}},
@@ -358,7 +358,7 @@ def test_second_pass_of_a_mean_may_take_all_the_rest(
 
 
 def test_axis_of_size_1_keeps_no_others_apart(tmp_path: Path) -> None:
-    """DirectML 1.9.1 gives these."""
+    """`measured` are the elements 0 and 15 that DirectML 1.9.1 gives."""
     desc = """{NormalizeVariance: true, Axes: [0, 1, 3], Epsilon: 0.01,
       InputTensor: {Sizes: [7, 16, 1, 2, 24, 1], Strides: [768, 48, 24, 24, 1, 5376],
                     DataType: FLOAT16, fill: {uniform: {low: -1, high: 1, seed: 1511315207}}},
@@ -443,7 +443,7 @@ def test_activation_scales_what_a_store_may_lose(tmp_path: Path) -> None:
 
 
 def test_second_passes_of_all_the_rest_displace_no_others(tmp_path: Path) -> None:
-    """Axis 4 has the first passes, then 64 pairs of rows, then the 64 sums, and then axis 2."""
+    """Sums along axis 4 come first, then those of rows n and n + 64, of 64 such sums, and of axis 2."""
     desc = """{Function: SUM, Axes: [0, 2, 4],
       InputTensor: {Sizes: [128, 8, 2, 1, 2], DataType: FLOAT16,
                     fill: {uniform: {low: -100, high: 100, seed: 1}}},

@@ -41,7 +41,6 @@ class Condition:
             raise ConditionError(str(error)) from error
         self._budget = Budget(MOST_SELECTION_STEPS)
         self._lacking: dict[str, bool] = {}
-        self._present: set[str] = set()
         self._known: set[str] = set()
         self._evaluated = False
         self._error: ExpressionError | None = None
@@ -64,7 +63,6 @@ class Condition:
             known = names.keys() | case.entry.term_names
             self._lacking[name] = not needed <= known
             self._known |= known
-        self._present |= needed & names.keys()
         if not needed <= names.keys():
             return False
         try:

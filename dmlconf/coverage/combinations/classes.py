@@ -1,4 +1,4 @@
-"""Classes of data, such as `small`, for pairs of parameters (not for `coverage.questions`)."""
+"""Classes of data, such as `small`: values of the parameter `data` in pairs of values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 
 
 def data_input(operator: Operator) -> str | None:
-    """Return the input whose data has a class: the first without `bounds`, or None."""
+    """Return the first input whose elements are no indices or lengths, which have `bounds`; or None."""
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
 

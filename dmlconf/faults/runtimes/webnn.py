@@ -41,9 +41,9 @@ __all__ = [
 ]
 
 _SMALL_BELOW: Final = -74.0
-"""For FLOAT32 numbers x, intermediates of exp(x) are subnormal only below -74.
+"""Only for x below this is a term 2^n t of exp(x) subnormal (`sigmoids_without_subnormal_steps`).
 
-The greatest such x is -74.16675, which is next to -107 ln 2.
+The greatest such FLOAT32 number is -74.16675. There n is -107, and t almost 0.
 """
 
 _MEANS: Final = (

@@ -61,7 +61,8 @@ class _Side:
     Attributes:
         unsure: which samples are unsure, sizes {regions, samples, outputs}.
         choice: bit i is 1 if unsure sample i of an output lies above its boundary, else 0.
-        point: whether only the coordinate 0 is inside the input; a bit of 1 then means 0 itself.
+        point: whether 0 is the only coordinate inside the input. A sample with the bit 1 is then
+            moved to exactly 0, since any step beyond would leave the input.
     """
 
     unsure: Array

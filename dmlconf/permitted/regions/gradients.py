@@ -150,7 +150,8 @@ class _UncertainGradients(RoiGradients):
         """Set infinite errors for elements for which any result is right.
 
         These are all elements of the batch of a region with undefined coordinates, or with a sample
-        that may be any of several elements, and the elements around the samples of an output with special numbers.
+        that may be at any of several elements, and the elements around the samples of an output
+        with special numbers.
         """
         errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         marked = self._special(image=self.greatest)

@@ -288,7 +288,7 @@ DEFECTS: Final = FigureKind(
     lambda setting: _DefectFigure(setting.injected),
     """\
 - By defect: kinds of defects of every operator, output and data type; one case must notice it.
-- By case: of the cases that run a defect's code, those that notice it.""",
+- By case: of the defects that change what a case computes, those that the case notices.""",
     "injected defects",
     usual=True,
     thresholds=("defects", "cases"),

@@ -1,7 +1,7 @@
 """The circumstance `aliased`: outputs share buffers of inputs where the catalogue permits it.
 
-A graph must have a single operator with packed tensors, since DirectML's pages permit shared
-buffers only for operators.
+A graph must have a single operator, as DirectML's pages permit shared buffers only for operators,
+and packed tensors, since CompileGraph may write copies of others into an output's memory.
 """
 
 from __future__ import annotations
