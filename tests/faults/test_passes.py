@@ -443,7 +443,7 @@ def test_activation_scales_what_a_store_may_lose(tmp_path: Path) -> None:
 
 
 def test_second_passes_of_all_the_rest_displace_no_others(tmp_path: Path) -> None:
-    """Sums along axis 4 come first, then those of rows n and n + 64, of 64 such sums, and of axis 2."""
+    """Axis 4 is summed first, then rows n and n + 64, then the 64 sums, and at last axis 2."""
     desc = """{Function: SUM, Axes: [0, 2, 4],
       InputTensor: {Sizes: [128, 8, 2, 1, 2], DataType: FLOAT16,
                     fill: {uniform: {low: -100, high: 100, seed: 1}}},

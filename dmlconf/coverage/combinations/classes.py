@@ -41,7 +41,7 @@ REAL_CLASSES: Final = ("fractions", "special", "all -infinity")
 
 
 def data_input(operator: Operator) -> str | None:
-    """Return the first input whose elements are no indices or lengths, which have `bounds`; or None."""
+    """Return the first input whose elements are not indices or lengths (no `bounds`), or None."""
     inputs = (field for field in operator.of_kind(FieldKind.INPUT) if field.bounds is None)
     return next((field.name for field in inputs), None)
 
