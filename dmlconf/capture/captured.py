@@ -34,8 +34,8 @@ class CapturedOperator:
         desc: as in a case file.
         flags: the DML_EXECUTION_FLAGS that it was compiled with; 0 for nodes of graphs.
         compiled: how often CompileOperator was called for it.
-        nodes: the nodes of graphs with this desc, as (number of the graph, name of the node); empty
-            if `flags` is not 0.
+        nodes: the nodes with this desc, as (number of the graph, name of the node); empty if
+            `flags` is not 0.
         hresult: what CompileOperator returned last, or S_OK for any success; None if it was not
             called or never returned.
         weights: the data of inputs OWNED_BY_DML at the first initialisation, by tensor; empty

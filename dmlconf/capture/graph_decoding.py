@@ -89,7 +89,10 @@ def decoded_graph(address: int, lookup: Lookup) -> DecodedGraph:
 
 @dataclass(slots=True)
 class _Raw:
-    """A node; `inputs` and `outputs` are its tensors' names, None for absent tensors."""
+    """A node, with the names of its tensors, None for absent ones.
+
+    A constant has no operator, and its bytes as `content`.
+    """
 
     name: str
     operator: Operator | None = None

@@ -36,7 +36,7 @@ _STATISTICS: Final[_Keys] = {
     "whole": bool,
     "count": int,
 }
-"""The keys of a graph, a node, a kept array, and the statistics of one."""
+"""The keys of a graph, a node, a kept array, and a tensor's statistics."""
 
 _KINDS: Final = {str: "a text", int: "an integer", bool: "true or false", dict: "an object"}
 

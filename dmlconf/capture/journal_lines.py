@@ -1,4 +1,4 @@
-"""Describe compiled operators and graphs as lines of the journal, as case files do."""
+"""Describe compiled operators and graphs in lines of the journal, in the form of case files."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def launched(arguments: Sequence[str], data: str = "none") -> Iterator[Launched]
     """Run a program until it ends, with this process's standard streams.
 
     After Ctrl-C, the program is killed if it does not end within 10 seconds, or at a second Ctrl-C.
-    The folder of arrays is removed at the end of the block.
+    The folder of arrays is removed at the end of `with`.
 
     Args:
         arguments: a script or `-m MODULE`, and its arguments.

@@ -58,7 +58,7 @@ def captured_partitions(paths: list[Path]) -> Captured:
 
     Raises:
         PartitionError: a file cannot be read, is no partition or has more than `MOST_NODES` nodes;
-            a node has too few or too many names; the catalogue lacks an operator, a field or an
+            a node names too few or too many tensors; the catalogue lacks an operator, a field or an
             enum value; or `flatbuffers` is missing.
     """
     lines = []
@@ -118,7 +118,10 @@ class _Content:
 
 
 class _Table:
-    """A table of a FlatBuffer; each position is checked when it is read."""
+    """A table of a FlatBuffer; each position is checked when it is read.
+
+    A field's slot is its number in the generated header: 4, 6, 8 and so on.
+    """
 
     def __init__(self, content: _Content, position: int) -> None:
         try:
@@ -200,7 +203,7 @@ class _Table:
 
 
 class _Partition:
-    """One file. Slots are numbered as in the header: a table's fields are 4, 6, 8 and so on."""
+    """The content of one file."""
 
     def __init__(self, content: bytes) -> None:
         self._content = _Content(content)

@@ -14,6 +14,7 @@ __all__ = ["facts_problem"]
 
 _LARGEST: Final = 1 << 64
 _NUMBERS: Final = ("inf", "-inf", "nan")
+"""How facts write numbers that JSON lacks."""
 _NUMERIC: Final = (AttributeKind.UINT, AttributeKind.INT, AttributeKind.FLOAT, AttributeKind.BOOL)
 _DEEPEST: Final = 4
 """The most levels of nested lists and objects in a fact."""
@@ -22,7 +23,8 @@ _DEEPEST: Final = 4
 def facts_problem(operator_name: str, facts: Mapping[str, Any]) -> str | None:
     """Return what is wrong with the first wrong fact of a verdict; None if nothing is wrong.
 
-    An unknown field of an operator may have any plain value; one of a graph must be a tensor.
+    An unknown field of an operator may have any plain value (`_is_plain`), but an unknown field of
+    a graph must be a tensor.
 
     Args:
         facts: as `facts_of` returns them.

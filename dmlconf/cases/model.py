@@ -99,7 +99,7 @@ class Fill:
 
 
 class _Derived(dict[str, Any]):
-    """Cached values that follow from a case's desc or `source`; pickling omits them."""
+    """Cached values that follow from a case's desc, entry or parameters; pickling omits them."""
 
     def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
         return _Derived, ()

@@ -12,14 +12,14 @@ from dmlconf.catalogue.model import FieldKind, Operator
 __all__ = ["work_of"]
 
 _LITTLE: Final = 1 << 20
-"""The number of terms up to which an estimate may be coarser."""
+"""The most terms for which an estimate from the sizes of tensors alone is good enough."""
 
 
 def work_of(case: Case) -> int:
     """Return about how many terms are computed, in a graph by all of its nodes.
 
-    A node computes as many as its largest output has elements, times `products`. Estimates up to
-    `_LITTLE` are coarser: the elements of its largest output times those of its largest input.
+    For a node, the elements of its largest output are multiplied by those of its largest input. If
+    that is more than `_LITTLE`, the elements of the output are multiplied by `products` instead.
     """
     return sum(_work(node.operator, node.desc) for node in case.graph.operator_nodes)
 

@@ -26,9 +26,6 @@ __all__ = [
     "syntax_tree",
 ]
 
-_LONGEST_SIDE: Final = 60
-"""The most characters of an operand or a value in a message; `==` and `same` may show more."""
-
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -147,6 +144,10 @@ def _cannot_be_evaluated(constraint: Constraint, names: Namespace) -> bool:
     except ExpressionError:
         return True
     return False
+
+
+_LONGEST_SIDE: Final = 60
+"""The most characters of an operand or a value in a message, except for `==` and `same`."""
 
 
 def _unmet(require: Expression, names: Namespace) -> str:

@@ -30,10 +30,14 @@ __all__ = [
 
 _DIRECTML: Final = "directml"
 
-# There is a note if a run took longer, if it ended longer ago, or if a waiver ends longer after it.
 _LONGEST_RUN: Final = timedelta(days=30)
+"""A run that lasted longer gets a note."""
+
 _OLDEST_RUN: Final = timedelta(days=366)
+"""A run that ended longer ago gets a note."""
+
 _LONGEST_WAIVER: Final = timedelta(days=2 * 366)
+"""A waiver that is valid for longer after the day of the run gets a note."""
 
 
 def not_allowed_backend(predicate: Predicate, allowed: Collection[str]) -> str | None:

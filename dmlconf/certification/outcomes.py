@@ -52,7 +52,7 @@ SAMPLED_BYTES: Final = 1 << 16
 """The fewest bytes of an output that is stored as a sample, unless a recording sampled it."""
 
 SAMPLE: Final = 4096
-"""Elements of a sample. If 0.1% of an output is wrong, about 1 in 60 samples shows nothing."""
+"""Elements of a sample. About 1 in 60 samples (0.999^4096) misses an error in 0.1% of an output."""
 
 _FORMAT: Final = 1
 _FORMS: Final = ("outputs", "rejection", "breakdown", "declined")

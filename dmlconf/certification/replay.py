@@ -120,7 +120,7 @@ def judge_again(
     # Processes and pipes are slow to import, and a small plan needs none of them.
     from dmlconf.engine.parallel import in_processes
 
-    # Waivers are for the certified device, so they excuse no breakdown of this machine.
+    # No waivers here: they are for the certified device, and excuse no breakdown of this machine.
     verdicts = in_processes(plan, judge_backend, task, limits, lambda verdict: verdict)
     with closing(verdicts):
         for verdict, _ in verdicts:

@@ -1,4 +1,4 @@
-"""Compare two runs: their verdicts, the facts in their headers, and their times."""
+"""Compare a new run with a base run: verdicts, facts in the headers of their logs, and times."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@ A case's time is that of its fastest dispatch by the device's own clock. A case'
 time divided by its time in the base run. An operator has two measures: the median of its cases'
 ratios, and the ratio of the sums of their times. Measures are computed as logarithms.
 
-An operator is slower if a measure exceeds max(1, M) by more than noise, where M is the median of
-that measure over all judged operators. A slowdown of all operators is reported separately.
+Operators with few and short cases are not judged (`LEAST_CASES`). An operator is slower if a
+measure exceeds max(1, M) by more than noise, where M is the median of that measure over all judged
+operators. A slowdown of all operators is reported separately.
 
 Noise is `DEVIATIONS` standard errors of the measure. The standard error has two parts, both
 estimated by medians of absolute deviations:
@@ -150,7 +151,7 @@ class _Timed:
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """How one measure, such as the ratio of sums, varies among operators; all are logarithms.
+    """How one measure, such as the ratio of sums, varies among operators, in logarithms.
 
     Attributes:
         middle: the median over all judged operators.

@@ -1,6 +1,6 @@
-"""Run the checks of `device_checks` on every adapter that can be used, each in its own process.
+"""Run each check of `device_checks` on each adapter that can be used, in a process of its own.
 
-If a driver crashes or hangs in a check, the others still run.
+If a driver crashes or hangs in one check, the other checks still run.
 """
 
 from __future__ import annotations

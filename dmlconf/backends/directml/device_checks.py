@@ -181,7 +181,7 @@ def _after_removal(tested: DeviceUnderTest) -> str:
     try:
         case = _identity(device, tested)
         _compute_case(device, case)
-        if not _removed(device):
+        if not _remove(device):
             raise DeclinedError("neither RemoveDevice nor an open command list removes the device")
         with suppress(HResultError):
             _compute_case(device, case)
@@ -272,7 +272,8 @@ def _compute_case(device: Device, case: Case) -> None:
         raise CheckFailedError("an identity returned different bits than its input")
 
 
-def _removed(device: Device) -> bool:
+def _remove(device: Device) -> bool:
+    """Remove the device, and return whether that succeeded."""
     with suppress(HResultError), device.d3d.create("QueryInterface", d3d12.ID3D12_DEVICE5) as newer:
         newer.call("RemoveDevice")
     if not _is_removed(device):

@@ -101,6 +101,8 @@ _LAST: Final = Program(
 the OpenVINO provider, a case with an input that no node reads does so.
 """
 _BEFORE_TEXT: Final = re.compile(r".*(?:was false\. |Status Message: |FAIL : )", re.DOTALL)
+"""What ONNX Runtime puts before the text of a kernel's message."""
+
 _FALLBACK: Final = "fallback to CPU EP has been explicitly disabled"
 
 

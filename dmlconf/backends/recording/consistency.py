@@ -76,6 +76,7 @@ def _beyond_types(data_type: str, identifier: str, capabilities: Capabilities) -
 
 
 def _kinds(entries: Mapping[str, Entry]) -> Mapping[Kind, str]:
+    """Return the kinds of outputs, each with the identifier of the first case of that kind."""
     if isinstance(entries, LazyEntries):
         return entries.kinds
     kinds: dict[Kind, str] = {}

@@ -25,8 +25,9 @@ TYPE_OF_DTYPE: Final = {t.dtype: t for t in DataType if t.bits >= 8}
 _BY_NAME: Final = {str(t): dtype.newbyteorder("<") for dtype, t in TYPE_OF_DTYPE.items()}
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
-_ARRAY: Final = frozenset({"type", "sizes", "at"})
-_SAMPLE: Final = _ARRAY | {"sample", "sha256"}
+_ARRAY_KEYS: Final = frozenset({"type", "sizes", "at"})
+_SAMPLE_KEYS: Final = _ARRAY_KEYS | {"sample", "sha256"}
+"""The keys of an output in the manifest: one that is kept whole, and one that is sampled."""
 
 OUTPUTS: Final = "outputs.bin"
 """The member of a recording's zip archive with the kept elements of all outputs."""
@@ -139,7 +140,7 @@ def _checked(case: Any, length: int) -> list[str | None]:
         if "sample" in output:
             _check_sample(name, output, length)
         else:
-            _require(output, _ARRAY)
+            _require(output, _ARRAY_KEYS)
             _check_array(name, output["type"], output["sizes"], output["at"], length)
         types.append(output["type"])
     return types
@@ -151,7 +152,7 @@ def _require(mapping: Mapping[str, Any], keys: Collection[str]) -> None:
 
 
 def _check_sample(name: str, output: Mapping[str, Any], length: int) -> None:
-    _require(output, _SAMPLE)
+    _require(output, _SAMPLE_KEYS)
     count, elements, sizes = output["sample"], output["sha256"], output["sizes"]
     if not isinstance(elements, str) or _DIGEST.fullmatch(elements) is None:
         raise ValueError(f"the SHA-256 of {name} is not 64 hexadecimal digits")

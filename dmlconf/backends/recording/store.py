@@ -142,7 +142,7 @@ def part_path(path: Path, operator: str) -> Path:
 
 
 def recording_paths(folder: Path) -> list[Path]:
-    """Return the path FOLDER/NAME.dmlrec of each recording of a folder with a file per operator."""
+    """Return FOLDER/NAME.dmlrec for each of a folder's recordings that have a file per operator."""
     names = {
         file.name
         for operator in case_folders()

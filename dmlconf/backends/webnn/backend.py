@@ -137,7 +137,7 @@ class WebNNBackend:
     def limit_waits(self, seconds: float) -> None:
         """Set how long a batch may take.
 
-        A batch has only the time of a single case, since its outcomes come at once, and a worker
+        A batch has only the time of a single case, since its outcomes come together, and a worker
         that sends no outcome in that time is ended.
         """
         self._timeout = seconds

@@ -34,7 +34,7 @@ to 4.
 _BLOCK: Final = 1 << 20
 
 LONGEST_SCRIPT: Final = 1 << 26
-"""A script must have fewer characters: the browser reads no commands of 100 MiB."""
+"""A script must be shorter than these 64 Mi characters: a command must be shorter than 100 MiB."""
 
 ORIGIN: Final = "https://dmlconf.invalid/"
 """The address of the page: https, as WebNN requires. `Browser` answers requests for it."""

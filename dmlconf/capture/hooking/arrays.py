@@ -36,7 +36,7 @@ class StatisticsStore:
     event: ClassVar = "statistics"
 
     def put(self, array: Array) -> Mapping[str, Any]:
-        """Return an entry for the journal: the statistics, or None if no element is finite."""
+        """Return an entry for the journal; its statistics are None if no element is finite."""
         statistics = DataStatistics.of(array)
         return {"statistics": None if statistics is None else asdict(statistics)}
 

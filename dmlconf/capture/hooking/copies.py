@@ -85,7 +85,7 @@ class Copies:
             change_states(commands, moved, read, written)
 
     def hold(self) -> Iterator[ComObject]:
-        """Yield a new reference to each buffer, which the caller must release."""
+        """Yield a new reference, for the caller to release, to each buffer that is copied from."""
         for buffer in {bound.buffer for _, bound in self.parts}:
             resource = borrowed(d3d12.ID3D12_RESOURCE, buffer)
             resource.call("AddRef")
@@ -115,7 +115,7 @@ def _on_device(buffer: int) -> bool:
 
 @contextmanager
 def copying_list(device: ComObject, like: ComObject, copies: Copies) -> Iterator[ComObject]:
-    """Yield a closed command list, of the type of `like`, that copies; run it inside the block."""
+    """Yield a closed command list, of the type of `like`, that copies; run it inside `with`."""
     kind = like.call("GetType")
     with ExitStack() as owner:
         allocator = owner.enter_context(

@@ -24,7 +24,7 @@ _MOST_BINDINGS: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A bound tensor, with its name in a case."""
+    """A tensor of a compiled operator or graph, with its name in a case."""
 
     name: str
     tensor: TensorDesc

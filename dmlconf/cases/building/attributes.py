@@ -105,8 +105,8 @@ def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] = ("desc",)) -> None:
     """Raise `CaseError` for scalars that do not fit the data type that another field names.
 
-    A scalar of a 4-bit type may have any value of the 8-bit type that stores it. For a field that
-    `wraps`, a negative integer must fit the signed type: -1 fits UINT8.
+    A scalar of a 4-bit type may have any value of the 8-bit type that stores it. In a field that
+    `wraps`, a negative integer must fit the signed type of the same size: INT8 instead of UINT8.
     """
     errors = CaseErrors()
     for field in operator.fields:

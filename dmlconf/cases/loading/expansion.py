@@ -95,7 +95,7 @@ class Expansion:
             yield planned_case(template, ",".join(parts), dict(zip(self.names, row, strict=True)))
 
     def case(self, template: CaseTemplate, index: int) -> PlannedCase:
-        """Return the case of the template with this index."""
+        """Return the template's case with an index in the order of `cases`."""
         row = self.parameters(index)
         named = ",".join([f"{name}={written(value)}" for name, value in row.items()])
         return planned_case(template, named, row)

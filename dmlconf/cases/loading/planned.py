@@ -107,7 +107,7 @@ class Picked(_MadeOnDemand):
     _indices: array[int]
 
     def __init__(self, plan: Sequence[PlannedCase], indices: Iterable[int]) -> None:
-        if isinstance(plan, Picked):  # Indices are those of the whole plan.
+        if isinstance(plan, Picked):  # Keep indices into the whole plan instead.
             indices = map(plan._indices.__getitem__, indices)
             plan = plan._plan
         self._plan, self._indices = plan, array("I", indices)

@@ -96,7 +96,7 @@ def _own_operators(entry: Mapping[str, Any]) -> frozenset[str]:
 def entry_problems(
     document: Document, entries: Sequence[Mapping[str, Any]], operators: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield the problems with the operators that single entries of a case file name."""
+    """Yield the problems of the `operators` in single entries of a case file."""
     for index, entry in enumerate(entries):
         if "operators" not in entry:
             continue

@@ -130,7 +130,7 @@ class Validated:
                 self._changed = True
             return stored.checked(templates)
         except (CaseError, UnstorableError):
-            return checked  # A matrix that cannot be expanded is reported with its cases.
+            return checked  # If a matrix cannot be expanded, `Suite.plan` raises an error.
 
     def close(self) -> None:
         """Prune the store if anything was added."""

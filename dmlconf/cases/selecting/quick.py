@@ -42,14 +42,11 @@ _HALF: Final = ("type", "FLOAT16")
 _LAYOUT: Final = re.compile(r"(?i)layout|strides|flags|in_place|held")
 """Names of the parts of an entry that say where a tensor's elements lie."""
 
-_LEAST: Final = 2
-"""How many missing features of `_Features.values` a case needs if it has none of `first`."""
-
 _WEIGHT: Final = 10
 """How many wanted features count as much as one demanded feature."""
 
 _MOST_VALUES: Final = 64
-"""How many values of each list are searched for unusual ones."""
+"""How many items of a list of tensor data or parameters are searched for unusual numbers."""
 
 _UNUSUAL: Final = ("specials", "ends")
 """Fills with numbers that kernels often get wrong."""
@@ -94,6 +91,10 @@ def quick_cases(cases: Sequence[PlannedCase]) -> list[PlannedCase]:
 
 def _cheap(cases: Sequence[PlannedCase]) -> list[PlannedCase]:
     return [case for case in cases if _COSTLY.isdisjoint(case.template.tags)]
+
+
+_LEAST: Final = 2
+"""A case without another missing demanded feature needs this many missing `values` to be chosen."""
 
 
 def _cover(cases: Sequence[PlannedCase]) -> Iterator[PlannedCase]:

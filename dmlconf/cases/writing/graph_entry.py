@@ -92,8 +92,8 @@ def _one_or_list(texts: list[str]) -> str | list[str]:
 def reference(node: str, tensor: str) -> str:
     """Return how a case file names a node's output, `NODE.TENSOR`, or a constant, `NODE`.
 
-    The tensor of a constant is called OutputTensor, as the output of many operators is. Theirs is
-    `NODE` alone, too: it is read as the first output, which is OutputTensor wherever there is one.
+    The tensor of a constant is called OutputTensor. An operator's output of that name is written as
+    `NODE` alone, too, which means the node's first output: an OutputTensor is always the first.
     """
     return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"
 

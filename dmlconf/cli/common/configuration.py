@@ -79,6 +79,9 @@ BACKEND_GROUP: Final = "Run them"
 
 _SHARED_GROUPS: Final = (CHOICE_GROUP, BACKEND_GROUP)
 _SHARED: Final = ("color", "paths")
+"""Options of `run` under these headings of its help, or with these names, also apply to other
+commands."""
+
 _NEVER: Final = ("config-profile", "failed", "help", "history", "profile", "trust-config")
 """Options that the file cannot set, even in the table of a command."""
 

@@ -47,7 +47,8 @@ _BACKENDS: Final = frozenset({"against", "also", "backend"})
 _OF_VERIFICATION: Final = frozenset(
     {"allow-backend", "challenge", "key", "max-waived", "paths", "substrate"}
 )
-"""What `verify` demands of a certificate, whose sender may also send a configuration file."""
+"""Parameters of `verify` that decide what a certificate must meet. Its sender may also send a
+configuration file."""
 
 _NETWORK_SHARE: Final = re.compile(r"(?:[a-z]+:)?[\\/]{2}[^\\/\s]")
 """The beginning of a path such as `//host/share`, for which Windows logs in to another machine."""

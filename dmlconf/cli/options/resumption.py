@@ -37,7 +37,7 @@ def log_to_resume(
     """Return the file that `--resume` or `--log` names; None if neither is given.
 
     Args:
-        several: whether the run has several logs, named after this one; this one need not exist.
+        several: whether the run has several logs, named after this file, which need not exist.
 
     Raises:
         click.UsageError: the options name different files; or the file of `--resume` is missing,

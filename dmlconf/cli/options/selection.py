@@ -292,7 +292,7 @@ def _loaded(
 ) -> tuple[Suite, Selection]:
     """Return the suite, and the selection with full identifiers for the short names in lists.
 
-    Wider and wider scopes are parsed until each name has a case.
+    More and more files are parsed until each name has a case.
     """
     names: list[list[str]] = []
     unknown: list[list[str]] = []

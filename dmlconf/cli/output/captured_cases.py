@@ -16,6 +16,7 @@ from dmlconf.documents.wording import counted
 __all__ = ["report_blocks", "report_cases", "report_dispatches"]
 
 _MOST_NAMED: Final = 5
+"""The most left-out cases that are named."""
 
 
 def report_cases(folder: Path, captured: Captured, written: Written) -> None:

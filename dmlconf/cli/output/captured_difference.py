@@ -1,7 +1,8 @@
-"""Report the first node whose output differs from the CPU provider's, and the suspect software.
+"""`capture --model`: report the first node whose output differs, and the suspect software.
 
-DirectML is suspect if one of its dispatches fails, and ONNX Runtime's DirectML provider if all
-dispatches pass. Otherwise nothing is suspect.
+Outputs of ONNX Runtime's DirectML provider are compared with those of its CPU provider. DirectML is
+suspect if one of its dispatches fails, and the DirectML provider if all dispatches pass. Otherwise
+nothing is suspect.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["report_difference", "suspect"]
 
 _MOST_NAMED: Final = 5
+"""The most operators with a wrong page that are named."""
 
 
 def report_difference(folder: Path, program: Sequence[str], has_dispatches: bool) -> None:

@@ -17,6 +17,7 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["hints", "outside_the_bundled_suite"]
 
 _MOST_NAMED: Final = 3
+"""The most cases without `expect:` that are named."""
 
 
 def outside_the_bundled_suite(plan: Sequence[PlannedCase]) -> list[PlannedCase]:
@@ -76,7 +77,7 @@ def _file(template: CaseTemplate) -> Path:
 
 
 def _has_recording(template: CaseTemplate) -> bool:
-    """Return whether the folder of the case or, if shared, of its operator has a recording."""
+    """Return whether a case's folder, or its operator's for a case in `shared`, has a recording."""
     file = _file(template)
     suites = (each.parent for each in file.parents if template.shared and each.name == SHARED)
     own = next((suite / template.operator_name.lower() for suite in suites), file.parent)

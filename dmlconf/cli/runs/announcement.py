@@ -19,7 +19,7 @@ _LEAST_CASES: Final = 1000
 
 _REFERENCE: Final = "numpy"
 _PER_SECOND: Final = 400
-"""Cases of the whole suite that one process runs and judges per second, with two cores."""
+"""Cases of the whole suite that each process runs and judges per second on two cores."""
 
 _MOST_OF_FEW: Final = 20_000
 _PER_SECOND_OF_FEW: Final = 160

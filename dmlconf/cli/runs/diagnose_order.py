@@ -33,11 +33,11 @@ from dmlconf.verdicts.verdict import ReasonKind
 __all__ = ["diagnose_order"]
 
 _MOST_NAMED: Final = 10
-"""The most earlier cases that are printed; the file of the sequence has all."""
+"""The most earlier cases that are printed; the file in the folder of `-o` has all."""
 
 _MOST_SELECTED: Final = 1_000
-"""If this many cases or more are needed, all files are read, not only files that may have the
-cases."""
+"""If the failing cases and those before them are this many or more, all case files are read, not
+only files that may have these cases."""
 
 _VERBS: Final = {
     None: ("fails", "fail", "failed"),
@@ -171,7 +171,7 @@ def _write(
     run: Sequence[str],
     indices: dict[str, int],
 ) -> None:
-    """Write a sequence as a list for `run --cases`; add the command if `run` keeps the order.
+    """Write a sequence for `dmlconf run --cases`, and the command if that keeps its order.
 
     Args:
         run: the words of the command before `--cases`.

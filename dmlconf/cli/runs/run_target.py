@@ -37,10 +37,10 @@ from dmlconf.verdicts.verdict import Status
 __all__ = ["Presentation", "labelled", "run_and_report"]
 
 _MOST_UNSAVED: Final = 12288
-"""When this many records are in memory, they are written to the cache."""
+"""When this many new records of the figure cache are in memory, they are written to its folder."""
 
 LARGEST_HINTED_PLAN: Final = 100_000
-"""Plans of more cases get no hints, since their cases would have to stay in memory."""
+"""Plans of more cases get no hints on unchecked cases: all cases would have to stay in memory."""
 
 _MOST_DUMPED: Final = 100
 """The most failing cases that `--dump` writes, with several files for each case."""
@@ -51,7 +51,7 @@ class Presentation:
     """What to write, show and demand of a run.
 
     Attributes:
-        log_file: the log, to whose name the target's label is added; None for `default_log`.
+        log_file: the log, to whose name `labelled` adds the target's label; None for `default_log`.
         resume: whether to continue the run in that log.
         reports: the reports to write; the names of their files get the label, too.
         dump_folder: where failing cases are written; None for nowhere.

@@ -232,14 +232,14 @@ def function(
         symbol = getattr(library, name)
     except AttributeError as error:
         path = library._name
-        raise LibraryError(f"{path} lacks the function {name}: {_unlike(name)}") from error
+        raise LibraryError(f"{path} lacks the function {name}: {_why_lacking(name)}") from error
     symbol.argtypes = arguments
     symbol.restype = result
     callable_: Callable[..., Any] = symbol
     return callable_
 
 
-def _unlike(name: str) -> str:
+def _why_lacking(name: str) -> str:
     if name.startswith("DML"):
         return "it is not DirectML, or is older than DirectML 1.1"
     cause = "it is too old, or a different library of that name"

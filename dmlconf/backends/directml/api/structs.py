@@ -142,8 +142,8 @@ class NativeDesc:
         """Build the desc; a field that the desc lacks is zero.
 
         Raises:
-            KeyError: a constant or a tensor flag is unknown, or a part of the desc is missing, such
-                as the data type of a union.
+            KeyError: a constant or a tensor flag is unknown, or an attribute that is given is
+                incomplete, such as a union without its data type.
             UnknownOperatorError: the catalogue lacks a nested operator.
             OverflowError, ValueError: as in `scalar_bytes`, for a number of a union.
         """

@@ -41,6 +41,7 @@ NEW_OBJECT: Final = (ctypes.POINTER(GUID), ctypes.POINTER(ctypes.c_void_p))
 """REFIID and `void**`, the last two parameters of a call that returns a new object."""
 
 _BY_POINTER: Final = sys.platform == "win32"
+"""Whether a method that returns a structure gets a hidden pointer to it."""
 
 
 class NativeCrashError(Exception):

@@ -1,7 +1,8 @@
 """The circumstance `aliased`: outputs share buffers of inputs where the catalogue permits it.
 
-A graph must have a single operator, as DirectML's pages permit shared buffers only for operators,
-and packed tensors, since CompileGraph may write copies of others into an output's memory.
+A graph must have a single operator, since DirectML's pages permit shared buffers only for
+operators. Its tensors must be packed, since CompileGraph may write copies of other tensors into an
+output's memory.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
-    """Yield mappings from outputs to inputs, each with another input in its first pair."""
+    """Yield mappings from outputs to inputs; no two have the same input in their first pair."""
     graph = case.graph
     pairs = [
         (output, source)

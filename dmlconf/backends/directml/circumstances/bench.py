@@ -40,8 +40,9 @@ _MOST_SPAN: Final = MOST_BYTES >> 4
 """The most bytes of a case's arena: `offset` reads an arena back after up to 16 dispatches."""
 
 _MOST_DESCRIPTORS: Final = 1 << 14
-_FIRST_BYTES: Final = 1 << 16
+_LEAST_BYTES: Final = 1 << 16
 _POISON_BYTES: Final = 1 << 20
+"""Memory is filled by copies of at most this many bytes from a buffer of one fill value."""
 
 _States = D3D12_RESOURCE_STATES
 _Heap = D3D12_HEAP_TYPE
@@ -71,7 +72,7 @@ class Bench:
         self.device = device
         self._operators = operators
         self._graph = graph
-        self._buffers = Buffers(device.d3d, _FIRST_BYTES)
+        self._buffers = Buffers(device.d3d, _LEAST_BYTES)
         self._heap: DescriptorHeap | None = None
         self._lanes: tuple[Lane, Lane] | None = None
         self._owner = ExitStack()
@@ -178,8 +179,8 @@ class Bench:
 
         Args:
             variation: the variation of the inputs with OWNED_BY_DML, as in `Dispatch`.
-            from_upload: whether DirectML reads these inputs from an upload heap, which is then
-                overwritten, instead of the arena.
+            from_upload: whether DirectML reads these inputs from an upload heap instead of the
+                arena; the upload heap is overwritten afterwards.
 
         Raises:
             HResultError: a call failed.

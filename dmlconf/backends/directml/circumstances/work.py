@@ -63,8 +63,8 @@ class Load:
     Attributes:
         start: the offset of `image` in the upload buffer.
         image: the bytes, UINT8.
-        back: the offset of the arena in the readback buffer after the step; None if the arena is
-            not read back.
+        back: the offset in the readback buffer to which the arena is copied after the step; None
+            if it is not read back.
     """
 
     step: Step

@@ -16,7 +16,7 @@ __all__ = ["LARGE_BYTES", "Buffer", "Buffers", "DescriptorHeap", "Region"]
 LARGE_BYTES: Final = 1 << 26
 """Larger buffers have exactly the bytes that are needed; others have a power of two, for reuse."""
 
-_FIRST_BYTES: Final = 1 << 22
+_LEAST_BYTES: Final = 1 << 22
 
 _ALLOW_UNORDERED_ACCESS: Final = 4
 _CBV_SRV_UAV: Final = 0
@@ -88,7 +88,7 @@ class Buffer:
 class Buffers:
     """Buffers that are kept by name, and replaced by larger ones if they are too small."""
 
-    def __init__(self, device: ComObject, first_bytes: int = _FIRST_BYTES) -> None:
+    def __init__(self, device: ComObject, first_bytes: int = _LEAST_BYTES) -> None:
         """Start with no buffers; each will have at least `first_bytes` bytes."""
         self._device = device
         self._first_bytes = first_bytes

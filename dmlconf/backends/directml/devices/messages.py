@@ -95,7 +95,7 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
     """Return a case's outcome with the debug layers' messages.
 
     - `Outputs`: errors and corruptions become faults, before the other faults.
-    - `Rejection`: its message becomes the errors. A corruption makes it a breakdown.
+    - `Rejection`: the errors replace its message. A corruption makes it a breakdown.
     - `Breakdown`: the errors, corruptions and warnings follow its diagnostics.
     - `Declined`: it stays as it is.
 

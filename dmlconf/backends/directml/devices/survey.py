@@ -53,7 +53,7 @@ def survey(path: str | None = None) -> Survey:
         if not listed.adapters:
             raise BackendError(NO_ADAPTER)
         if len(entries) < len(listed.adapters):
-            # The process ended at this adapter; another process starts after it.
+            # The process ended at this adapter; another process begins with the next adapter.
             adapter = listed.adapters[len(entries)]
             entries.append(Surveyed(adapter, None, f"while opening it, the process {process.end}"))
         if len(entries) >= len(listed.adapters):

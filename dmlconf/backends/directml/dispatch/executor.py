@@ -45,7 +45,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Executor", "Result"]
 
 _POISON_BYTES: Final = 1 << 20
+"""Memory is filled by copies of at most this many bytes from a buffer of fill values."""
+
 _ROUNDS: Final = len(POISONS)
+"""How often each operator is dispatched: once for each fill value."""
 
 _States = D3D12_RESOURCE_STATES
 _Heap = D3D12_HEAP_TYPE
@@ -300,7 +303,7 @@ class Executor:
 
 
 class _Inputs(Mapping[str, Array]):
-    """A case's inputs; generators make theirs anew at each access, to keep fewer in memory."""
+    """A case's inputs; those of generators are made at each access, to keep fewer in memory."""
 
     def __init__(self, case: Case) -> None:
         self._case = case

@@ -130,7 +130,7 @@ class Placement:
         return image
 
     def poison(self, image: Array, poison: int) -> None:
-        """Change the fill value in an array from `image`, and keep the inputs' elements."""
+        """Change the fill value in an array that `image` returned; keep the inputs' elements."""
         inputs = {tensor.offset: tensor for tensor in self.inputs if tensor and not tensor.owned}
         end = 0
         for tensor in self.ordered():

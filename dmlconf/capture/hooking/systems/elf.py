@@ -26,7 +26,7 @@ _LOADED_SEGMENT: Final = 1
 """PT_LOAD: the segment is part of the library in memory."""
 
 _FUNCTION_RELOCATIONS: Final = (1, 6, 7)
-"""R_X86_64_64, R_X86_64_GLOB_DAT and R_X86_64_JUMP_SLOT: the slot holds the symbol's address."""
+"""R_X86_64_64, R_X86_64_GLOB_DAT and R_X86_64_JUMP_SLOT put a symbol's address into a slot."""
 
 _RELOCATION: Final = np.dtype([("offset", "<u8"), ("info", "<u8"), ("addend", "<i8")])
 

@@ -41,7 +41,7 @@ _WORD: Final = (1 << 64) - 1
 
 
 def refusal() -> str | None:
-    """Return why entries cannot be replaced here; None if they can."""
+    """Return why capture does not work on this system; None if it does."""
     if sys.platform != "linux":
         return "capture works on Windows, in WSL 2 and in the Wine lab"
     folder = wsl_folder()

@@ -1,7 +1,7 @@
 """Learn on Linux when a DirectML is loaded into this process or unloaded.
 
 The dynamic linker calls an empty function for debuggers whenever its list of libraries changes; a
-jump is written over that function. glibc before 2.41 calls it before it binds new libraries.
+jump is written over that function. glibc before 2.41 calls it before binding new libraries.
 
 The linker holds its lock during the call, and Python code might wait for the interpreter's lock. So
 machine instructions look for DirectML, and call Python only if one was loaded or unloaded.
@@ -40,7 +40,7 @@ _EMPTY: Final = re.compile(
 """An empty function, and the padding up to the next one."""
 
 _FUNCTION_BYTES: Final = 16
-"""Functions begin at multiples of 16 bytes, so that even an empty one has room for as many."""
+"""Functions begin at multiples of 16 bytes, so even an empty one has room for a jump of 14."""
 
 _FILTER: Final = (
     "48 b8 {state}"  # rax = the dynamic linker's state

@@ -40,7 +40,7 @@ _LONGEST_PATH: Final = 1 << 15
 
 
 def refusal() -> str | None:
-    """Return why entries cannot be replaced here; None if they can."""
+    """Return why capture does not work on this system; None if it does."""
     if platform.machine() not in ("AMD64", "x86_64"):
         return f"capture works on x86-64 processors, and this one is {platform.machine()}"
     return None

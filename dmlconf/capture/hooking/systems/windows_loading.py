@@ -20,7 +20,10 @@ from dmlconf.capture.hooking.systems.windows_memory import executable, windows_l
 __all__ = ["LIBRARY", "LoadNotification"]
 
 LIBRARY: Final = "directml.dll"
-"""The file name of DirectML in lower case; `_FILTER` needs 4 to 63 characters."""
+"""The file name of DirectML in lower case.
+
+The machine instructions that look for it need a name of 4 to 63 characters.
+"""
 
 _LOADED: Final = 1
 _UNLOADED: Final = 2

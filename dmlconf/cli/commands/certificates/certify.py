@@ -229,7 +229,7 @@ def _content(path: Path, option: str) -> bytes:
 
 
 def _run(order: Order, engine: Engine, journal: Journal, bar: _Bar) -> list[str]:
-    """Run the cases that the journal lacks; return no message, or one on outcomes still missing."""
+    """Run the cases that the journal lacks; return a list of one error if some have no outcome."""
     try:
         with bar() as advance:
             missing = run_order(order, engine, journal, advance)

@@ -37,7 +37,7 @@ from dmlconf.cli.output.files import OutputError
 __all__ = ["command"]
 
 _MOST_NAMED: Final = 5
-"""The most lines of each kind that `_report_left_out` prints."""
+"""The most reasons for skipping, the most refusals and the most failures that are printed."""
 _MODEL_GROUP: Final = "Run an ONNX model"
 
 

@@ -49,7 +49,7 @@ class _Options:
 
     Attributes:
         missing: whether to list what no case covers; with a target, why cases cannot be expressed.
-        excluded: whether to list impossible pairs of values.
+        excluded: with --combinations, whether to list impossible pairs of values, too.
         fail_under: the least share in percent; None if any will do.
     """
 

@@ -43,6 +43,7 @@ from dmlconf.expectations.renewal import Part, parts_kept, renewed
 __all__ = ["command"]
 
 _MOST_NAMED: Final = 10
+"""The most broken cases that are named."""
 
 
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:

@@ -34,6 +34,7 @@ __all__ = ["command"]
 _THRESHOLDS: Final = tuple(
     name for kind in FIGURES.values() for name in kind.thresholds or (kind.name,)
 )
+"""The figures that `--fail-under` can name."""
 
 
 def _thresholds(
