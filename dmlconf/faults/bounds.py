@@ -1,6 +1,6 @@
 """Faults of CLIP and CLIP_GRAD: wrong bounds, or integers compared in another order.
 
-`signed_low_words` has the other order, and uses `clipped` and `passed_gradient`.
+The module `signed_low_words` says which order, and uses `clipped` and `passed_gradient`.
 """
 
 from __future__ import annotations

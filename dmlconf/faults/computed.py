@@ -1,4 +1,4 @@
-"""What a formula, a function of this package, returns, and to which operators it applies."""
+"""What formulas (functions of this package) return, and to which operators they apply."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["Computed", "Formula", "activation_of", "may_concern", "of_operators"
 class Computed:
     """The outputs of a case on a runtime with a fault.
 
-    At most one of `allowance`, `around` and `terms` is used, the first that is not None. If all are
-    None, every bit outside `unknown` is known.
+    What is permitted around `outputs` comes from `allowance`, `around` or `terms`, the first that
+    is not None. If all are None, every bit outside `unknown` is known.
 
     Attributes:
         outputs: all outputs of the case, by tensor.

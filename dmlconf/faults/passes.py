@@ -42,7 +42,8 @@ _Axes = tuple[int, ...]
 
 _Division = tuple[int, int]
 """Two counts: the blocks of adjacent elements, and the elements of a block that the first pass
-combines, at equal distances. For 256 rows, they are 2 and 64."""
+combines into one, at equal distances. With (2, 64), 256 rows are two blocks of 128. In the first
+block, rows 0, 2, ..., 126 become one, and rows 1, 3, ..., 127 another."""
 
 _Passes = Sequence[tuple[Sequence[int], _Division]]
 """Groups of adjacent axes in the order of their passes, each with its division."""
@@ -56,12 +57,13 @@ _OPERATIONS: Final[Mapping[str, Callable[..., Array]]] = {
 """What combines elements or, in SUM_SQUARE, their squares, by the Function of REDUCE."""
 
 _WHOLE: Final = (1, 1)
-"""The division of one pass."""
+"""The division if there is only one pass."""
 
 _MOST_AT_FIRST: Final = 64
+"""The most elements that a first pass combines into one."""
 
 _MOST_WAYS: Final = 48
-"""The most ways of one kind to divide elements into passes that are tried."""
+"""The most ways to divide elements into passes that are tried of each kind, such as `_in_turn`."""
 
 _FLOAT32_LOSS: Final = 2.0**-22
 """What a few roundings of FLOAT32 may lose, as a share of the terms."""
@@ -74,11 +76,11 @@ next FLOAT16 number: then 4.1562498 becomes 4.15625, not 4.15234."""
 def first_pass_truncated(case: Case) -> Computed | None:
     """Return the outputs of REDUCE or a normalization in FLOAT16 if each pass is truncated.
 
-    The first pass along axes before the last combines elements at equal distances: 64, or a smaller
-    power of two. The second pass combines the results. Of 6 rows, 0 and 3, 1 and 4, and 2 and 5 are
-    added first. Large tensors are divided into blocks: of 256 rows with 128 columns, rows 0, 2,
-    ..., 126 are added first, and rows 128, 130, ..., 254. The numbers depend on the sizes, so many
-    ways are tried. Groups of adjacent axes have their passes one after the other.
+    The first pass along axes before the last combines 64 elements, or a smaller power of two of
+    them, at equal distances. The second pass combines the results. Of 6 rows, 0 and 3, 1 and 4, and
+    2 and 5 are added first. Large tensors are divided into blocks: of 256 rows with 128 columns,
+    rows 0, 2, ..., 126 are added first, and rows 128, 130, ..., 254. Since the numbers depend on
+    the sizes, many ways are tried. Groups of adjacent axes have their passes one after the other.
 
     A variance also has two passes along the last axes. The mean or the variance may have one pass
     where the other has two. None for other data types and functions, and for REDUCE if one pass is
@@ -108,7 +110,8 @@ def first_pass_truncated(case: Case) -> Computed | None:
 def _functions(case: Case) -> list[Callable[..., Computed]]:
     """Return the functions that compute the outputs of a normalization from a mean and a variance.
 
-    Measured where FusedAddTensor has another layout: FLOAT16 holds what it is added to.
+    Measured where FusedAddTensor has another layout: what it is added to is first stored in
+    FLOAT16.
     """
     if case.operator_name != "BATCH_NORMALIZATION_TRAINING":
         return [_normalized]
@@ -193,11 +196,11 @@ def _in_turn(tensor: TensorDesc, axes: _Axes, combine: _Pass) -> Iterator[Combin
 def _variants(
     tensor: TensorDesc, axes: Collection[int], operation: Callable[..., Array]
 ) -> Iterator[tuple[_Pass, _Axes]]:
-    """Yield what a pass may do, and the axes that a kernel may combine.
+    """Yield functions of one pass, each with the axes along which a kernel may combine elements.
 
-    These are the given axes, without and with all others of size 1. Measured on DirectML 1.9.1: a
-    mean of {7, 16, 1, 2, 24, 1} along axes 0, 1 and 3 is computed as if axis 2 did not keep axes 1
-    and 3 apart.
+    The axes are the given ones, without and with all others of size 1. Measured on DirectML 1.9.1:
+    a mean of {7, 16, 1, 2, 24, 1} along axes 0, 1 and 3 is computed as if axis 2 did not keep axes
+    1 and 3 apart.
     """
     of_one = {axis for axis, size in enumerate(tensor.Sizes) if size == 1}
     alternatives = dict.fromkeys(tuple(sorted(each)) for each in ({*axes}, {*axes, *of_one}))
@@ -219,7 +222,7 @@ def _truncated(
 def _in_two_passes(sizes: Sequence[int], axes: _Axes, combine: _Pass) -> Iterator[Combine]:
     """Yield functions with a pass along some first axes and one along the others, in either order.
 
-    Divisions of the axes that differ only in axes of size 1 count once.
+    If first axes differ from others only by axes of size 1, they are not tried again.
 
     Measured on DirectML 1.8.2: of {16, 9, 2, 2}, means along axes 0, 1 and 3 are those along axis 0
     and then along 1 and 3; of {12, 5, 3, 4}, along 0 and 1 and then along 3.
@@ -241,7 +244,8 @@ def _with_rest_at_once(tensor: TensorDesc, axes: _Axes, combine: _Pass) -> Itera
     They have a limit of their own, so that none of the other ways is left out for them.
 
     Measured on DirectML 1.8.0 and 1.9.1. For means of {320, 8, 3} along axes 0 and 2, the first
-    pass averages 64 rows at equal distances. The second averages the 15 means of each channel.
+    pass averages 64 rows at equal distances. The second averages the 5 * 3 = 15 means of each
+    channel.
     """
     ways = (
         partial(
@@ -297,8 +301,8 @@ def _last(sizes: Sequence[int], group: Sequence[int]) -> bool:
 def _divisions(sizes: Sequence[int], group: Sequence[int]) -> list[_Division]:
     """Return the possible divisions of the elements along adjacent axes; the last is one pass.
 
-    Measured on DirectML 1.8.0: a first pass combines at most 64 elements, and only if it combines
-    64 are there several blocks, as many as a power of two.
+    Measured on DirectML 1.8.0: a first pass combines at most 64 elements. There are several blocks
+    only if it combines 64; their number is then a power of two.
     """
     count = math.prod(sizes[axis] for axis in group)
     powers = [1 << bits for bits in range(count.bit_length()) if count % (1 << bits) == 0]

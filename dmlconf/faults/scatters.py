@@ -36,8 +36,8 @@ def scattered_by_other_tuples(case: Case) -> Computed | None:
     number is read. With the indices [2, 0] and the rows [10, 20] and [30, 40], column 0 of both
     rows goes to row 2, and column 1 to row 0.
 
-    Numbers are read at multiples of the last stride, also in gaps. If blocks are elements, updates
-    with strides are also read at wrong addresses.
+    Numbers of IndicesTensor are read at multiples of its last stride, also in gaps. If blocks are
+    elements, updates with strides are also read at wrong addresses.
 
     None if the input has more than 4 dimensions, or if IndicesDimensionCount is at most 4 and all
     updates are written.

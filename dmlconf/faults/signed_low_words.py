@@ -91,10 +91,10 @@ def low_words_compared_as_signed(case: Case) -> Computed | None:
 
 
 def _start(case: Case) -> tuple[np.ufunc, int] | None:
-    """Return `np.maximum` or `np.minimum` and where a kernel starts; None for other kernels.
+    """Return `np.maximum` or `np.minimum`, and the number that a kernel starts with; None if none.
 
-    In the wrong order, 0x7fffffff00000000 exceeds the greatest INT64, since the low word 0 exceeds
-    -1.
+    That number may become the result: in the wrong order, 0x7fffffff00000000 exceeds the greatest
+    INT64, since its low word 0 exceeds -1.
     """
     limits = np.iinfo(np.int64)
     if case.operator_name in _POOLING or case.desc.get("Function") == "MAX":

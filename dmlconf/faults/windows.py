@@ -98,7 +98,7 @@ def zeros_of_a_dilation_of_zero(case: Case) -> Computed | None:
 
 
 _SLICE = 16
-"""Slices have a multiple of this many squares."""
+"""The number of squares in a slice of a window is a multiple of this."""
 
 
 def squares_left_out(case: Case) -> Computed | None:
@@ -106,7 +106,7 @@ def squares_left_out(case: Case) -> Computed | None:
 
     Where the window is about as large as the tensor, DirectML cuts its LocalSize * LocalSize
     squares into slices, row by row. It uses only the first slice. Squares outside the tensor are 0.
-    Measured: a slice has a multiple of 16 squares, from 32 of 169 to 288 of 1089.
+    Measured: a slice has a multiple of 16 squares, from 32 of 13 * 13 to 288 of 33 * 33.
 
     Let `g` be InputGradientTensor, `x` the input, and `sum` a sum over the window. Let `b` be Bias
     + Alpha / LocalSize times the sum of the first slice's squares. The gradient is `g / b ** Beta -

@@ -30,7 +30,7 @@ _LEAST_ELEMENTS: Final = 64
 """The least number of elements for which the mean of squared errors is judged."""
 
 _MOST_SAMPLED: Final = 1 << 12
-"""At most this many elements at the beginning of an array are compared with each other."""
+"""The most elements, from the beginning of an array, that decide whether its elements differ."""
 
 _BLOCK: Final = 1 << 15
 """The most elements that are compared at once."""

@@ -40,12 +40,6 @@ __all__ = [
     "zeros_without_sign_beyond_six_dimensions",
 ]
 
-_SMALL_BELOW: Final = -74.0
-"""Only for x below this is a term 2^n t of exp(x) subnormal (`sigmoids_without_subnormal_steps`).
-
-The greatest such FLOAT32 number is -74.16675. There n is -107, and t almost 0.
-"""
-
 _MEANS: Final = (
     "MEAN_VARIANCE_NORMALIZATION",
     "MEAN_VARIANCE_NORMALIZATION1",
@@ -73,6 +67,13 @@ def logarithms_up_to_88(case: Case) -> Computed | None:
     Logarithms of subnormal numbers are negative infinity.
     """
     return with_flaw(case, Flaw.LOGARITHM)
+
+
+_SMALL_BELOW: Final = -74.0
+"""All x for which `sigmoids_without_subnormal_steps` gives a wrong e^x are below this number.
+
+The greatest of them in FLOAT32 is -74.16675.
+"""
 
 
 @of_operators("ACTIVATION_SIGMOID", "ACTIVATION_SWISH")

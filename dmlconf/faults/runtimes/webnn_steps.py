@@ -41,7 +41,8 @@ class Flaw(Enum):
 
 _ALL: Final = frozenset(Flaw)
 _HIGHEST: Final = np.float32(88.37626647949219)
-"""127.5 times the logarithm of 2."""
+"""127.5 * ln 2. The kernel of the exponential gives infinity for greater numbers; those of the
+logarithm and of softplus give no greater numbers, except for NaN."""
 _OF_NAN: Final = np.float32(88.78173065185547)
 """What the kernel of the logarithm gives for NaN."""
 _LARGE: Final = np.float32(2.0**126)

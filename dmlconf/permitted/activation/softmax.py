@@ -144,9 +144,11 @@ def activation_log_softmax1_candidates(
     """Return the candidates, from the rounding errors of each step and those of exp2 and log2.
 
     A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16, and before that its
-    parts (`_PARTS`). If the sum is NaN, log2 of the sum is a number on some devices. Let d be an
-    element minus the greatest number of its row. If d is finite, any result is right; if d is
-    -infinity, -infinity and NaN; if d is NaN, NaN.
+    parts (`_PARTS`).
+
+    If the sum is NaN, log2 of the sum is a number on some devices. What is right then depends on d,
+    an element minus the greatest number of its row. If d is finite, any result is right; if d is
+    -infinity, -infinity and NaN; if d is NaN, only NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: a simulation that truncates only the sum and the result to FLOAT16 gives the bits of

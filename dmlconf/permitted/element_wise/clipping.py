@@ -1,4 +1,7 @@
-"""Permitted results of CLIP, THRESHOLD and CLIP_GRAD besides the reference's outputs."""
+"""Permitted results of CLIP, THRESHOLD and CLIP_GRAD besides the reference's outputs.
+
+For integers, processors convert a bound that is NaN to different numbers, and each is right.
+"""
 
 from __future__ import annotations
 

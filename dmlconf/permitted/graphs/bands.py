@@ -111,9 +111,9 @@ class Band:
         return np.where(kept, values, stored(between, values))
 
     def _before_infinity(self, ends: Array, inside: Array) -> Array:
-        """Return the ends, but the largest finite number for infinite right values `inside`.
+        """Return the ends, but the largest finite number where the right value is infinite.
 
-        Elements whose other end is not finite keep their end.
+        Elements that are not `inside`, or whose other end is not finite, keep their end.
         """
         if self.right.dtype.kind != "f" or not np.isinf(self.right).any():
             return ends

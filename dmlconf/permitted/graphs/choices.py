@@ -1,9 +1,10 @@
 """Other right indices, and marks of HARDMAX, in a graph where the bands of elements overlap.
 
 If 1.0, 1.1 and 0.9 may each be off by 0.2, each may be the greatest, so ARGMAX may be 0, 1 or 2.
-Samples show only some of these results; the ranges of the elements show all. An element may have
-rank r if at most r others certainly come before it, and at least r may. `nonzero` has the choices
-of NONZERO_COORDINATES.
+Samples show only some of these results; the ranges of the elements show all. Elements that are
+compared with each other, such as these three, are a line. An element may have rank r if at most r
+others of its line certainly come before it, and at least r may. `nonzero` has the choices of
+NONZERO_COORDINATES.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ only lines with elements that may be any number have choices."""
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How an operator orders a line, the elements that it compares with each other.
+    """How an operator orders the elements of a line.
 
     Attributes:
         output: the output that holds indices, or the ones and zeros of HARDMAX.

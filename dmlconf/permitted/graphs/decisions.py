@@ -64,7 +64,7 @@ def with_outcome(evaluate: Evaluate, comparison: Case, mask: Array, outcome: int
 def beyond_single_elements(right: NodeValues, decided: Mapping[Slot, Array]) -> set[Slot]:
     """Return the outputs whose elements may each follow from several elements of comparisons."""
     beyond: set[Slot] = set()
-    # Outputs of which each element follows from one element of a comparison: at the same index?
+    # By output whose elements each follow from one element of a comparison: is its index the same?
     following = {slot: _tensor(right, slot).Packed for slot in decided}
     for name, case in right.cases.items():
         reads = {

@@ -35,7 +35,8 @@ _WHOLE: Final[Mapping[str, Callable[[Array], Array]]] = {
 """How each operator rounds the quotient to a whole number."""
 
 _MOST_ELEMENTS: Final = 1 << 10
-"""The most elements of a window that is examined here; larger windows are left to the samples."""
+"""The most elements of a window of MAX_POOLING_GRAD that is examined here; larger windows are left
+to the samples."""
 
 _BEYOND: Final = 0.25
 """How far the range of a quotient is extended on both sides, as a share of that range."""

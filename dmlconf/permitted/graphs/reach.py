@@ -3,6 +3,8 @@
 A rule may permit any value for an element of an intermediate, for instance if a sum overflows. Then
 the elements that later nodes compute from it are open too. To find them, the graph is evaluated
 with extreme and with random values in the open elements. Every element that then differs is open.
+Open indices, such as those of ARGMAX, also get each value of their range, and mixtures of the least
+and the greatest one.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ _MIXED_INDICES: Final = (0.5, 0.5, 0.0, 0.0, 1.0, 1.0, 0.25, 0.75)
 least. Of two or more, at least one is the greatest, and one the least."""
 
 _MANY: Final = 4
-"""An input of a comparison that has this many different values may have any."""
+"""An element that a comparison reads, and that has this many different values in the evaluations,
+may have any value."""
 
 _LEAVE_UNDEFINED: Final = frozenset({"NONZERO_COORDINATES"})
 """Operators for which the values of the input decide which output elements are undefined."""

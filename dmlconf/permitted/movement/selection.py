@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _MOST_NUMBERS: Final = 16
-"""In a line of at most this many elements, each element is a candidate of its own."""
+"""In a line of TOP_K with NaN and at most this many elements, each element is a candidate."""
 
 
 def nonzero_coordinates_interval(

@@ -31,7 +31,7 @@ LONGEST_WHOLE: Final = 128
 """The most terms of a sum that is never cut into slices; CONVOLUTION has a limit of its own."""
 
 _MANY_ROUNDINGS: Final = 2.0**-16
-"""The relative error of 256 roundings of FLOAT32, which `roundings` gives for 7,056 terms."""
+"""The relative error of 256 roundings of 2^-24 each; `roundings` gives 256 for 7,056 terms."""
 
 _FLOAT64_LOSS: Final = 2.0**-40
 """More than FLOAT64 loses of a sum of 2^12 terms, as a share of the sum of their sizes."""
@@ -190,7 +190,8 @@ class ErrorScale(SumErrors):
 
         Args:
             sizes: for each element, the sum of the sizes of these values (`store_sizes`).
-            deviation: the root of the sum of the squares of these sizes; None if it is one size.
+            deviation: the root of the sum of the squares of these sizes; None if each element has
+                one such value.
         """
         sizes_deviation = sizes if deviation is None else deviation
         if self.stored is None:

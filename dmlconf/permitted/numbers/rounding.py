@@ -34,9 +34,8 @@ __all__ = [
 ]
 
 MOST_ROUNDINGS: Final = 256.0
-"""A bound of a sum's error, in units of STEP times its error scale. For 2^14 terms that vary (see
-`terms_vary`), the rule permits 388 units of HALF_STEP, which are 194 units of STEP; for fewer terms
-it permits less."""
+"""A bound of a sum's error, in units of STEP times its error scale. The rule `accumulate` permits
+194 of these units for 2^14 terms that vary (see `terms_vary`), and fewer for fewer terms."""
 
 ANY_RESULT: Final = 2.0**400
 """An error scale, or an error for `rounded_interval`, with which any result is right."""
@@ -45,8 +44,8 @@ STEP: Final = 2.0**-23
 """The greatest relative error of one FLOAT32 operation that rounds toward zero."""
 
 HALF_STEP: Final = 2.0**-24
-"""The greatest relative error of one FLOAT32 operation that rounds to nearest. The rule counts the
-errors of sums in units of it."""
+"""The greatest relative error of one FLOAT32 operation that rounds to nearest. The rule
+`accumulate` counts the errors of sums in units of it."""
 
 _SUBNORMAL_STEPS: Final = 2.0**-148
 """The greatest error of two roundings toward zero of subnormal FLOAT32 numbers."""

@@ -24,10 +24,7 @@ _LEAST: Final = 64
 """The least number of terms for which independent errors stay well below those of equal terms."""
 
 _SAMPLE: Final = 128
-"""The most terms of each sum whose last bytes are compared."""
-
-_MOST_LINES: Final = 256
-"""Of more lines than this, 256 to 511 evenly spaced ones are examined for numbers that repeat."""
+"""The most terms of each sum whose lowest bytes are compared, to see whether the terms differ."""
 
 _MOST_SUMS: Final = 1 << 12
 """The most sums whose terms are examined."""
@@ -57,6 +54,10 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
         last = np.sort(rows[:, sample].astype(np.float32).view(np.uint32) & 0xFF, axis=-1)
     different = 1 + np.count_nonzero(np.diff(last, axis=-1), axis=-1)
     return bool((2 * different > len(sample)).all()) and not _some_err_alike(rows)
+
+
+_MOST_LINES: Final = 256
+"""Up to 511 lines are all examined; of more, 256 to 511 evenly spaced ones."""
 
 
 def values_repeat(values: Array, axis: int) -> bool:

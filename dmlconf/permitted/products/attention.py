@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 _SHARE_HALVES: Final = EXP2_HALVES + 4
-"""The error of a power and of the quotient, in half ULPs of FLOAT32."""
+"""The error of a share, a power divided by the sum of powers, in half ULPs of FLOAT32."""
 
 _ROUNDINGS: Final = 16
 """The error of a sum of about 16 products, in half ULPs of its error scale."""
@@ -261,7 +261,8 @@ def _beyond_float16(values: Array) -> Array:
 def _simulated_outputs(parts: Heads, fields: Mapping[str, Any], store: Store) -> Iterator[Array]:
     """Yield the results of kernels that store scores, sum of powers and shares in FLOAT16.
 
-    With BiasTensor they also store the sums with it. Measured on DirectML 1.13.1.
+    With BiasTensor they also store queries, keys and values, after their biases are added. Measured
+    on DirectML 1.13.1.
     """
     if fields["BiasTensor"] is not None:
         parts = Heads(*map(store, (parts.query, parts.key, parts.value)))

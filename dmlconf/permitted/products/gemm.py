@@ -69,7 +69,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
                 sizes = sizes.holding(store_sizes(products, sizes.exact))
                 if axes is None:
                     limited += results_of_limited_products(products, beta * c, activation)
-                # One that overflows makes a whole row of a fused SOFTMAX NaN.
+                # A sum of products that overflows makes a whole row of a fused SOFTMAX NaN.
                 beyond |= np.isfinite(products) & (np.abs(products) > LARGEST_FLOAT16)
         if activation is None:
             if (beyond | overflows(error_scale)).any():

@@ -21,10 +21,6 @@ __all__ = [
     "quantized_candidates",
 ]
 
-_MOST_EXPONENT: Final = 60
-"""`is_power_of_two` requires an exponent of `frexp` below this in size. The reciprocals of these
-powers of two, and products of two of them, are normal FLOAT32 numbers."""
-
 
 def quantized_candidates(
     quotient: tuple[Array, Array],
@@ -94,6 +90,11 @@ def _candidates(
         )
         for least, greatest in choices
     ]
+
+
+_MOST_EXPONENT: Final = 60
+"""`frexp` gives exponents below this in size for powers of two from 2^-60 to 2^58. Reciprocals of
+such powers of two, and products of two of them, are normal FLOAT32 numbers."""
 
 
 def is_power_of_two(scale: Array) -> Array:

@@ -44,7 +44,7 @@ class Kernel:
     """One way to compute a layer.
 
     Attributes:
-        sites: the values that the kernel stores in FLOAT16; empty for `EQUATIONS`.
+        sites: the values that the kernel stores in FLOAT16; empty if it stores no intermediates.
         rounded: the function that rounds FLOAT64 values to FLOAT16 numbers, returned as FLOAT64.
     """
 

@@ -65,12 +65,11 @@ _TOGETHER: Final = 2.0**-20
 """Where two errors are multiplied, an error scale of 1 stands for this error: 16 HALF_STEP."""
 
 _LEAST_REACH: Final = 2.0**-28
-"""The least reach over which slopes are taken, as a share of the greater of 1 and the argument's
-size. FLOAT64 then keeps 24 bits of the reach."""
+"""An activation's slopes are taken over the likely error of its argument, but at least over this
+share of the greater of 1 and the argument's size. FLOAT64 then keeps 24 bits of the distance."""
 
 _BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-"""An activation's slopes at x are taken between the arguments x plus these numbers times the
-reach."""
+"""Slopes are taken between these points around the argument; 1 stands for that distance."""
 
 
 @dataclass(slots=True)

@@ -131,7 +131,7 @@ class Spread:
 
 
 def independent(parts: Sequence[Spread], sources: Array, step: int = 0) -> tuple[Spread, ...]:
-    """Return spreads whose own errors have become shared ones, of which an index is one value's.
+    """Return the spreads of a state's parts, with each value's own error as a shared one.
 
     With up to `_MOST_EXACT` values, limits change only for equal values, which get a further error
     (`sources_of`). In a wider state, own errors become mixtures (`_mixed`), and limits may change.

@@ -217,8 +217,9 @@ class _UncertainGradients(RoiGradients):
     def _slope_ends(self, part: UncertainPart, axis: int) -> tuple[Array, Array]:
         """Return the least and the greatest gradients of the start and the end of regions.
 
-        Sizes {regions, 2}. For axis 0, each sample has the x, and each row of samples the y, that
-        makes the sum least or greatest. For axis 1, each sample has the y, and each column the x.
+        Sizes {regions, 2}. For axis 0, slopes along x, each sample has the x, and each row of
+        samples the y, that makes the sum least or greatest. For axis 1, slopes along y, each sample
+        has the y, and each column the x.
         """
         rows, columns = part.coordinates()
         coordinates = [[(y, x) for x in columns] for y in rows]

@@ -45,7 +45,8 @@ _DIFFERENCE: Final = 2
 """FLOAT32 operations that compute an extent: a difference, and the product with a scale."""
 
 _DIVISIONS: Final = 4
-"""FLOAT32 operations of two divisions, by outputs and samples: a reciprocal and a product each."""
+"""FLOAT32 operations that divide by the number of outputs and by that of samples: a reciprocal and
+a product each."""
 
 _ADRIFT: Final = 0.5
 """The error of a coordinate, in elements, above which any result is right."""

@@ -126,8 +126,9 @@ def _open_elements(
 ) -> Array | bool:
     """Return where any value is right.
 
-    Any value is right at a coordinate of an infinite or NaN offset. On an axis with a shift, any
-    value is also right at a coordinate whose error is at least 1, or whose size is at least `_FAR`.
+    Any value is right at a coordinate of an infinite or NaN offset. On an axis whose offset is
+    below 0 or above 1 (`_shift`), any value is also right at a coordinate whose error is at least
+    1, or whose size is at least `_FAR`.
     """
     open_elements: Array | bool = False
     for axis, (of_axis, shift) in enumerate(zip(steps, shifts, strict=True)):

@@ -249,8 +249,8 @@ def scatter_elements(
     Return the input with, for the last of three axes,
     `output[i, j, indices[i, j, k]] = updates[i, j, k]`.
 
-    Writes outside of the output are dropped; along an axis of size 1 every index is 0. If several
-    updates name one element, it is not defined which one counts; here it is the last.
+    Writes outside of the output are dropped; along an axis of size 1 every index counts as 0. If
+    several updates name one element, it is not defined which one counts; here it is the last.
 
     Source: the page of DML_SCATTER_OPERATOR_DESC; writes out of range were measured.
     """

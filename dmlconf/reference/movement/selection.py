@@ -19,9 +19,6 @@ __all__ = [
     "top_k1",
 ]
 
-_HALF_OF_KEY: Final = 4
-"""The most bytes of an element that fits into a 64-bit key together with its index."""
-
 
 def nonzero_coordinates(
     InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
@@ -84,6 +81,10 @@ def first_elements(desc: TopK1Desc) -> tuple[Array, Array]:
     return values, indices.astype(desc.OutputIndexTensor.DataType.dtype)
 
 
+_HALF_OF_KEY: Final = 4
+"""Elements of at most this many bytes are sorted with their indices, as 64-bit keys."""
+
+
 def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
     """Return the indices of the `count` first elements in order; of equal ones the lowest first."""
     size = tensor.shape[axis]
@@ -92,7 +93,7 @@ def _indices(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
         each = np.arange(size).reshape(shape)
 
         def indices_of(part: Array) -> Array:
-            # Sorting keys that hold the index takes a fraction of the time of sorting indices.
+            # Sorting keys that hold the index takes a fraction of the time of `argsort`.
             keys = ~_order(part) if decreasing else _order(part)
             keys <<= 32
             keys |= each

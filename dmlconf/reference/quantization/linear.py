@@ -40,8 +40,8 @@ def element_wise_quantize_linear(
     Inputs, scales and quotients are rounded to FLOAT32, and `round` rounds halves to even. An
     absent zero point is 0. A NaN quotient becomes 0, whatever the zero point.
 
-    Source: the page of DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC; the order, halves and NaN
-    were measured.
+    Source: the page of DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC; halves, NaN, and that
+    the zero point is added after rounding were measured.
     """
     data_type = OutputTensor.DataType
 

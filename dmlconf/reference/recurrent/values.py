@@ -94,7 +94,7 @@ class Arithmetic(Protocol):
         ...
 
     def with_bias(self, sums: Values, bias: Array, site: str) -> Values:
-        """Return `sums + bias`, which a kernel may store in FLOAT16; `site` is its name."""
+        """Return `sums + bias`, which a kernel may store in FLOAT16; `site` names this sum."""
         ...
 
     def activated(self, sums: Values, activation: Activation) -> Values:

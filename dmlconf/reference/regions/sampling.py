@@ -32,8 +32,8 @@ _DOUBLE: Final = np.dtype(np.float64)
 
 ROWS: Final = np.s_[:, :, np.newaxis, :, np.newaxis]
 COLUMNS: Final = np.s_[:, np.newaxis, :, np.newaxis]
-"""The indices that give coordinates {regions, samples, outputs} the sizes of `Block.y` and of
-`Block.x`."""
+"""Indices that turn coordinates {regions, samples, outputs} into {regions, samples, 1, rows, 1} and
+into {regions, 1, samples, 1, columns}, as in `Block`."""
 
 _BLOCK: Final = 1 << 16
 """How many elements are computed at once: 512 KiB of FLOAT64 stay in the processor's cache."""

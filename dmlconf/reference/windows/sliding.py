@@ -32,7 +32,7 @@ _BLOCK: Final = 1 << 16
 """About how many elements are reduced at once: 512 KiB of FLOAT64 stay in the processor's cache."""
 
 _NOWHERE: Final = np.int64(np.iinfo(np.int64).max)
-"""The index of padding, before it becomes -1."""
+"""The index of padding while the least index is sought; `indexed` returns -1 in its place."""
 
 
 @dataclass(frozen=True)
