@@ -52,10 +52,10 @@ class BudgetError(ExpressionError):
 class Budget:
     """The steps that one or more expressions may take together.
 
-    An evaluation that is counted takes one step, and so does each item that a generator visits.
-    Both take one more for every 16 items of the tuples and texts that names stand for. Making a
-    tuple or text takes one step for every 16 of its items: `any(a == 1 for a in range(4096))` takes
-    up to 1 + 4,096 + 256 = 4,353 steps.
+    An evaluation takes one step, and so does each item that a generator visits. Both take one more
+    for every 16 items of the tuples and texts that names stand for. Making a tuple or text takes
+    one step for every 16 of its items: `any(a == 1 for a in range(4096))` takes up to 1 + 4,096 +
+    256 = 4,353 steps. `namespace` says which evaluations take none.
     """
 
     __slots__ = ("_left", "_limit", "_whole")
@@ -86,7 +86,7 @@ class _Evaluation:
     __slots__ = ("_bound_reads", "_budget", "_bytes_left", "_ranges", "_weight", "_weight_of_names")
 
     def __init__(self, budget: Budget, weight: int, bound_reads: int) -> None:
-        """Each item that a generator visits takes `weight` steps, and more after a long tuple.
+        """Each item that a generator visits takes `weight` steps; more once one was a long tuple.
 
         `bound_reads` is how often the expression reads names that its generators bind.
         """
@@ -96,7 +96,7 @@ class _Evaluation:
         self._ranges: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def helpers(self) -> dict[str, Callable[..., Any]]:
-        """Return the functions that `_Checked` puts into a budgeted expression, by name."""
+        """Return by name the functions that `_Checked` puts into an expression to count memory."""
         return {
             "_composed": self.composed,
             "_counted": self.counted,

@@ -59,7 +59,7 @@ LARGEST_LIST: Final = 64 * _MIB
 """The list of cases that `--cases` reads from a file or from standard input."""
 
 LARGEST_EDITED_MODEL: Final = 512 * _MIB
-"""An ONNX model whose intermediate tensors `capture --model` compares."""
+"""An ONNX model that `capture --model` edits, so that runs return intermediate tensors."""
 
 LARGEST_INTERMEDIATES: Final = 256 * _MIB
 """The intermediate tensors that one run of an edited model returns, by the sizes that ONNX infers.
@@ -109,7 +109,7 @@ LONGEST_RANGE: Final = 4096
 """Numbers that one call of `range()` or `ones()` returns, or that `right_aligned()` adds."""
 
 LONGEST_VALUE: Final = 65_536
-"""Numbers, characters and tuples in a result: 4 in `(5, 6, 7)`."""
+"""Numbers, characters and tuples in a result: `(5, 6, 7)` has 3 numbers and 1 tuple, so 4."""
 
 MOST_BITS: Final = 1024
 """Bits of an integer."""

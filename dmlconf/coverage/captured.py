@@ -19,12 +19,9 @@ from dmlconf.coverage.graphs import GraphCoverage
 
 __all__ = ["CapturedCoverage", "CapturedUses", "Use"]
 
-_CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATOR)
-"""The kinds of attributes whose values are features; numbers have too many values."""
-
 Feature = tuple[str, str]
-"""A kind and a name, such as `("data type", "GEMM ATensor FLOAT16")`. The other kinds are
-`operator`, `attribute` and `neighbours`."""
+"""What a case uses: a kind and a name, such as `("data type", "GEMM ATensor FLOAT16")`. The other
+kinds are `operator`, `attribute` and `neighbours`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +111,10 @@ class CapturedUses:
 
 def _neighbours(pair: tuple[str, str]) -> Feature:
     return "neighbours", f"{pair[0]} feeds {pair[1]}"
+
+
+_CHOICES: Final = (AttributeKind.ENUM, AttributeKind.BOOL, AttributeKind.OPERATOR)
+"""The kinds of attributes whose values are features; numbers have too many values."""
 
 
 def _features(case: Case) -> Iterator[Feature]:

@@ -18,7 +18,7 @@ from dmlconf.expressions import ExpressionError
 __all__ = ["nested_of_case", "nested_operators"]
 
 _MOST_SLOTS: Final = 7
-"""The most slots of an array that are tried."""
+"""The most slots that an array of nested operators is assumed to have."""
 
 
 def nested_operators(operator: Operator) -> Iterator[str]:

@@ -27,7 +27,7 @@ groups of cases."""
 _NEGATION: Final = 1.0
 """Bits that `!=` adds where a fact is compared with a constant."""
 _FAR_BOUND: Final = 1.5
-"""Bits that a bound adds if it must be neither 0 nor 1."""
+"""Bits that a bound other than 0 and 1 adds."""
 _REMAINDER: Final = 2.5
 """Bits that a remainder adds."""
 

@@ -32,10 +32,7 @@ failures, and for at most a tenth as many passes.
 """
 
 _SLIGHTLY_LONGER: Final = 6.0
-"""Bits by which a shared condition's description may exceed that of the group's own condition."""
-
-_PAIR: Final = 1.1
-"""The divisor of a pair's worth, so that single expressions are preferred."""
+"""A shared condition, with its exceptions, may take this many bits more than the group's own."""
 
 _PLAIN: Final = 8.0
 """The most bits of an expression in a pair; see `dmlconf.diagnosis.atoms`."""
@@ -119,6 +116,10 @@ def _shared(members: Sequence[_Member]) -> tuple[list[SharedGroups], list[Group]
         )
         left &= ~taken
     return shared, [members[at][0] for at in np.flatnonzero(left).tolist()]
+
+
+_PAIR: Final = 1.1
+"""The worth of a pair is divided by this, so that single expressions are preferred."""
 
 
 def _widest(candidates: _Candidates, names: Array, left: Array) -> int | None:

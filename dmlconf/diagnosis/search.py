@@ -22,7 +22,7 @@ MOST_PAIRED: Final = 160
 """The most atoms that are combined into pairs; the best ones are taken."""
 
 MOST_EXTENDED: Final = 12
-"""If no pair is exact, this many of the best pairs are extended by a third atom."""
+"""If every pair has exceptions, this many of the best pairs are extended by a third atom."""
 
 EXACT_BONUS: Final = 10.0
 """Bits by which a condition without exceptions may be longer than one with exceptions."""
@@ -96,8 +96,8 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
     """Return the condition that separates the cases best; None if nothing separates them.
 
-    The result is the condition that every case meets if there are no passes, or if nearly every
-    case fails (`_FEW`) and some failures do not meet the best condition.
+    If there are no passes, or if nearly every case fails (`_FEW`) and some failures do not meet the
+    best condition, the result is the condition that every case meets.
 
     Args:
         failing: indices of the group's failures.

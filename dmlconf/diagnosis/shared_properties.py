@@ -22,7 +22,7 @@ class Condition:
 
     Attributes:
         text: an expression of the catalogue's language; empty if every case meets the condition.
-        of: how many failures the group has.
+        of: how many failures its `SharedProperty` has.
         alternatives: up to three other expressions that hold for exactly the same cases.
     """
 

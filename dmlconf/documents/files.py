@@ -22,9 +22,6 @@ __all__ = [
     "resolved",
 ]
 
-_MOST_AT_ONCE: Final = 1 << 20
-"""The most bytes of each read after the first."""
-
 
 class UnreadableFileError(Exception):
     """A file cannot be read; the message says why, without the file's name.
@@ -127,6 +124,10 @@ def read_bytes(path: Path, limit: int) -> bytes:
         message = f"is {size:,} bytes long; at most {limit:,} are read"
         raise UnreadableFileError(message, too_large=True)
     return content
+
+
+_MOST_AT_ONCE: Final = 1 << 20
+"""The most bytes of each read after the first."""
 
 
 def _rest(content: bytes, limit: int) -> int:

@@ -211,7 +211,7 @@ class Document:
         text: its content as text.
         data: its content as dicts with text keys, lists, numbers, text, booleans and None.
         item_lines: the line of each item, from 1, by the top-level key of the list. Empty lists and
-            aliases are left out.
+            lists given by an alias are left out.
     """
 
     path: Path

@@ -7,7 +7,7 @@ from typing import Any, Final
 __all__ = ["with_repeats", "without_repeats"]
 
 _NEAR: Final = 10
-"""A list or object among this many last parts gets a negative index, which compresses best."""
+"""Lists and objects among this many last parts are counted from the end, which compresses best."""
 
 
 def without_repeats(tree: Any) -> list[Any]:

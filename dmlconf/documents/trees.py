@@ -14,7 +14,11 @@ from dmlconf.limits import DEEPEST_DOCUMENT, DEEPEST_JSON, LONGEST_NUMBER
 __all__ = ["TreeError", "parsed_json", "parsed_toml", "require_shallow"]
 
 _LARGE_NUMBER: Final = re.compile(rb"[0-9]{130}|[eE]\+?0*[0-9]{3}")
-"""Text that may be a number with too many digits, or one too large for FLOAT64."""
+"""Text that may be a number of too many characters, or one too large for FLOAT64.
+
+A number of more than `LONGEST_NUMBER` (400) characters has at least 130 digits before the point,
+after it, or in the exponent.
+"""
 _OPENING: Final = re.compile(rb"[\[{]")
 _MOST_INTEGER_BITS: Final = LONGEST_NUMBER * 4
 """Bits of the largest integer of `LONGEST_NUMBER` hexadecimal digits, as TOML may have them."""

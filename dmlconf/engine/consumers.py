@@ -24,8 +24,8 @@ Consumer = Callable[[Event], None]
 def logging_to(log: LogWriter, *, failing: bool = False) -> Consumer:
     """Return a consumer that writes to a run log what the log lacks.
 
-    If a line cannot be written, the consumer raises `LogWriteError`. Its `failing` is also true if
-    only a verdict in this line fails the run.
+    If a line cannot be written, the consumer raises `LogWriteError`. The error's `failing` says
+    whether a verdict fails the run, be it in this line or logged before.
 
     Args:
         failing: whether the log already has a verdict that fails the run.

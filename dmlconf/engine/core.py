@@ -42,7 +42,7 @@ from dmlconf.workers.interrupts import Uninterrupted, forget_interrupt, raise_if
 __all__ = ["Engine"]
 
 _STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
-"""The reason for a stop, by the number of failures; `TOO_MANY_FAILURES` for other numbers."""
+"""The reason for a stop, by `Run.most_failures`; `TOO_MANY_FAILURES` for other numbers."""
 
 
 class Engine:
@@ -121,7 +121,7 @@ class Engine:
         In a judged run, each case that the log lacks gets one `Judged`; cases that were not reached
         get the verdict `not run`. In other runs, each case that is reached gets one `Executed` or
         `Unsupported`. The last event is `Finished`; an error that ended the run is raised after it.
-        Consumers handle each event in an `Uninterrupted` block.
+        While a consumer handles an event, interrupts wait (`Uninterrupted`).
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.

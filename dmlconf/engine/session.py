@@ -69,7 +69,7 @@ class OpenBackend:
     Attributes:
         name: the backend as named on the command line.
         execute: takes cases and `Exercise`s; yields each case with its outcome, and each `Exercise`
-            with its `Exercises` or a breakdown.
+            with its outcomes (`Exercises`) or a breakdown.
         faults: the known faults of the backend's DirectML.
         variants: the variants of the backend, by label; empty if it has none.
         is_reference: whether this process runs the reference, so that outcomes are right.

@@ -28,7 +28,7 @@ _SIGMOIDS: Final = frozenset({_SIGMOID, "ACTIVATION_SWISH"})
 _LAYERS: Final = frozenset({"GRU", "LSTM", "RNN"})
 
 _SAMPLES: Final = 8
-"""How many times a graph or a layer is evaluated, with random signs of the errors."""
+"""How many times a graph or a layer is evaluated with sigmoids whose errors have random signs."""
 
 
 def near_sigmoids(

@@ -1,7 +1,7 @@
 """The limits of the layers below DirectML; cases that fail because of them are `unsupported`.
 
 A substrate is everything below DirectML on a machine: Direct3D 12, the driver, the device. A file
-of `schemas/substrate.schema.json` lists its known limits.
+that fits `schemas/substrate.schema.json` lists its known limits.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class ValidFiles:
 
 
 def _key(path: Path, content: bytes) -> str:
-    """Return the key of a file; `LIMIT_VARIABLE` decides which cases can be judged."""
+    """Return the key of a file; it includes the memory limit, which decides what can be judged."""
     path = path.absolute()
     about = f"valid\0{path.parent.name}/{path.name}\0{os.environ.get(LIMIT_VARIABLE)}\0"
     return sha256(fingerprint() + about.encode("utf-8", "surrogateescape") + content).hexdigest()

@@ -1,8 +1,8 @@
 """A connection to Dask's scheduler: its workers, and calls to them.
 
 For `--scheduler local:N`, it also starts the scheduler and N workers. Each call names the worker
-that runs it. Functions of Dask that may wait forever for a process that hangs run in threads of
-their own.
+that runs it. Functions of Dask run in threads of their own if they may wait forever for a process
+that hangs.
 """
 
 from __future__ import annotations

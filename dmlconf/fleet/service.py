@@ -191,7 +191,7 @@ class _Session:
 
 
 class _OtherSuiteError(BackendError):
-    """This machine's suite or catalogue differs from the job's."""
+    """The worker's suite or catalogue differs from the job's."""
 
 
 _SESSIONS: Final[dict[str, _Session]] = {}

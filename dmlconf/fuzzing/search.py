@@ -32,7 +32,7 @@ _LONG_AXIS: Final = 1 << 16
 permits 65,535 thread groups along a dimension of a dispatch."""
 
 _MOST_READS: Final = 1 << 24
-"""The largest product of the number of a window's elements and that of the largest tensor."""
+"""The most elements that windows may read: a window's elements times the largest tensor's."""
 
 _MOST_TIME_STEPS: Final = 1 << 12
 """The most time steps of a recurrent layer, which a device computes one after the other."""

@@ -17,7 +17,7 @@ MOST_COLUMNS: Final = 32
 """The most rows and columns of a grid; in a larger output, a cell has several elements."""
 
 _DECADES: Final = 8
-"""The number of limits between the levels 1 to 9: 1e-8, 1e-7, and so on to 0.1.
+"""The number of limits between the levels 1 to 9 of elements' errors: 1e-8, 1e-7, ..., 0.1.
 
 They are limits of s, an error divided by the largest finite expected magnitude, or by 1 if that is
 0 or no expected value is finite. An element has level 1 if s < 1e-8, and level 9 if s >= 0.1 or the

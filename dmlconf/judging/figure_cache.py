@@ -78,10 +78,10 @@ _EXPECTATION_SOURCES: Final = (
 """Further sources, on which expected outcomes depend."""
 
 _MOST_GROUPS: Final = 8
-"""The most groups that are in memory at a time."""
+"""The most groups in memory at a time. A group is the records of an operator's cases in a file."""
 
 _MOST_OVERFLOWS: Final = 2
-"""Once a group has been too large this often, the run keeps no more of its records."""
+"""Once a group was too large for the store this often, the run keeps no more of its records."""
 
 _KEY_DIGITS: Final = 32
 """The hexadecimal digits of a key: with 128 bits, no two keys are equal by chance."""

@@ -1,4 +1,4 @@
-"""The page docs/findings.md in Markdown: known mistakes of other runtimes, and counts of runs."""
+"""The page docs/findings.md in Markdown: known mistakes of other runtimes, and totals of runs."""
 
 from __future__ import annotations
 

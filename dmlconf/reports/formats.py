@@ -1,4 +1,4 @@
-"""The formats that `--report` offers for each kind of report, and how its value is read.
+"""The formats that `--report` offers for each kind of report, and how the option is read.
 
 A new format needs an entry here, and a function that renders it.
 """

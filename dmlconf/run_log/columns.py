@@ -1,7 +1,7 @@
 """Keep the verdicts of a very large run in columns; a verdict is made when it is read.
 
-A verdict takes the bytes of its identifier and 56 more. Its other values are pickled, and equal
-pickles are kept once.
+A verdict takes the bytes of its identifier, and 56 for numbers. Its other values are pickled, and
+equal pickles are kept once.
 """
 
 from __future__ import annotations

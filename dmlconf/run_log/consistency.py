@@ -1,4 +1,4 @@
-"""Find contradictions in a run log, such as one that was edited or joined from two.
+"""Find contradictions in a run log, which may have been edited or joined from two logs.
 
 This finds mistakes, not forgeries. A missing footer is no contradiction.
 """

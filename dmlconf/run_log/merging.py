@@ -163,7 +163,7 @@ class Merger:
         """Return a message if `missing` is above 0 and the logs divide the plan differently.
 
         Logs divide it alike if their shards have the same count and are balanced by the same
-        seconds, or by none.
+        durations of cases, or by none.
         """
         divisions = {_division(part.header.shard) for part in self.parts}
         if len(divisions) < 2 or not self.missing:
@@ -239,7 +239,10 @@ class _Overlap:
 
 
 def _division(shard: Mapping[str, Any] | None) -> tuple[int, str | None] | None:
-    """Return the count of shards and the digest of the seconds; None for a whole plan."""
+    """Return the count of shards and the digest of the durations of cases that balance them.
+
+    The digest is None if no durations balance them. Return None for a whole plan.
+    """
     return None if shard is None else (shard["count"], shard.get("balanced_by"))
 
 

@@ -17,7 +17,7 @@ from dmlconf.verdicts.verdict import Verdict
 __all__ = ["DIGITS", "MANY", "Packed", "packing", "rounded"]
 
 MANY: Final = 20_000
-"""In logs of more selected cases than this, verdicts that are not in columns are packed."""
+"""In logs of more selected cases than this, verdicts are packed, unless `columns` keeps them."""
 
 DIGITS: Final = 6
 """Decimals of a verdict's `seconds` in the log."""

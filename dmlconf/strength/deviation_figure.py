@@ -29,7 +29,7 @@ class DeviationFigure:
 
     Attributes:
         failing: how many perturbations fail by DirectML's documentation, by target and operator.
-            Only cases that the target expresses count.
+            Cases that the target does not express are left out.
         excused: how many of the failing ones pass with the target's deviations.
         by_deviation: how many each deviation excuses, alone or with others, by target and name.
     """

@@ -1,6 +1,7 @@
 """Change one or two elements of a right output, and count which changes cases notice.
 
-`perturbations.yaml` says which elements stay, and for which kinds a smaller share must be noticed.
+`perturbations.yaml` says which elements are undefined, so that they stay, and for which kinds a
+smaller share must be noticed.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _MOST_MISSED: Final = 3
+"""A tally names at most this many of the perturbed outputs that pass."""
 
 _Change = Callable[[Array, Array, np.random.Generator], Array | None]
 """Changes a flat output, given a mask of its defined elements; None if it cannot."""

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 RIGHT: Final = ""
-"""Stands in keys for cases that meet all conditions."""
+"""Stands for the broken condition in keys of a `RewriteFigure`, for cases that break none."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class RewriteFigure:
             self.unproven.setdefault(key, []).extend(lines)
 
     def proves(self, rewrite: str, condition: str) -> bool:
-        """Return whether a rewrite and a condition have cases, and all of them prove it."""
+        """Return whether there are cases of the rewrite and condition, and none is `unproven`."""
         key = rewrite, condition
         return key in self.cases and not self.unproven.get(key)
 

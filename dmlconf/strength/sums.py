@@ -24,16 +24,6 @@ __all__ = ["MOST_PARTS", "ORDERS", "added_up", "partial_sums", "summed_axis"]
 MOST_PARTS: Final = 64
 """The most parts into which the terms of a sum are divided."""
 
-_LEAST_TERMS: Final = 8
-"""The fewest elements along an axis that are divided; the order of fewer matters little."""
-
-_LEAST_PARTS: Final = 2
-"""At least one element must have this many parts other than 0 after the first part."""
-
-_ROUNDING: Final = 1e-9
-"""An operator is linear if its parts add up to its output within this share of the output plus the
-largest part."""
-
 _CHANNELS: Final = 1
 """The dimension of the channels, over which a convolution adds up its products."""
 
@@ -52,6 +42,18 @@ def summed_axis(case: Case) -> int:
     if case.desc.get("TransA") == "TRANSPOSE":
         return -2
     return _CHANNELS if "FilterTensor" in case.desc else -1
+
+
+_LEAST_TERMS: Final = 8
+"""The fewest elements along the summed axis that are divided; the order of fewer matters little."""
+
+_LEAST_PARTS: Final = 2
+"""In some element of the output, this many parts must differ from 0, besides the one for a first
+input of zeros; else the order makes no difference."""
+
+_ROUNDING: Final = 1e-9
+"""An operator is linear if its parts add up to its output within this share of the sum of the
+output and the largest part."""
 
 
 def partial_sums(site: Site) -> list[Array] | None:

@@ -32,7 +32,7 @@ def _float_defect(
                 yield "", change(site.correct)
 
     def shows(site: Site) -> bool:
-        """Return whether the change shows in ordinary numbers with many digits."""
+        """Return whether the change shows in the output for inputs with many digits."""
         output = recomputed(site, _with_many_digits(site.case.inputs())) if everywhere else None
         if output is None:
             return False

@@ -220,11 +220,11 @@ def _normal(
 ) -> Array:
     """Normally distributed numbers, rounded to the data type and clamped to its range.
 
-    All but outliers are quantiles (`_quantiles`) of pseudo-random probabilities. Only operations
-    that IEEE 754 defines exactly follow, so that all machines give the same numbers. `least` is a
-    lower bound, such as 0 for outputs of RELU. With `outliers: N`, every Nth element is 60 standard
-    deviations from the mean. `deviation` is divided by the square root of `fan_in`, the number of
-    inputs of a layer.
+    All but outliers are quantiles (`_quantiles`) of pseudo-random probabilities. All later
+    operations are defined exactly by IEEE 754, so that all machines give the same numbers. `least`
+    is a lower bound, such as 0 for outputs of RELU. With `outliers: N`, every Nth element is 60
+    standard deviations from the mean. `deviation` is divided by the square root of `fan_in`, the
+    number of inputs of a layer.
     """
     if deviation < 0:
         raise ValueError(f"deviation is {deviation}, but must be at least 0")

@@ -22,7 +22,7 @@ _ONNX: Final = {
     "ACTIVATION_ELU": ("Elu", ("Alpha",)),
     "ACTIVATION_SOFTSIGN": ("Softsign", ()),
 }
-"""ONNX's names of activations but Softplus, with the fields that ONNX takes."""
+"""ONNX's names of activations, with the fields that ONNX takes; `_onnx` adds Softplus."""
 
 _WEBNN: Final = {
     "ACTIVATION_RELU": "relu",

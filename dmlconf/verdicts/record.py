@@ -25,7 +25,7 @@ PART: Final[Mapping[str, bool]] = {"part": True}
 """Metadata of a field that is written as the fields of the dataclass that it holds."""
 
 NUMBERS: Final = "numbers"
-"""An annotation of values in which `inf`, `-inf` and `nan` are numbers."""
+"""An annotation of values in which infinities and NaN are written as `inf`, `-inf` and `nan`."""
 
 _Value = TypeVar("_Value")
 _Convert = Callable[[Any], Any]

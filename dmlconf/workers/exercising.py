@@ -32,8 +32,8 @@ from dmlconf.workers.boundary import checked_outcome
 __all__ = ["LONG_DISPATCH_SECONDS", "MOST_DISPATCH_SECONDS", "run_items", "tasks"]
 
 MOST_DISPATCH_SECONDS: Final = 1.0
-"""A case does not run under circumstances if all its dispatches take longer, since `offset`
-dispatches it up to 16 times within the time limit of a case.
+"""A case does not run under circumstances if each dispatch of its plain run takes longer, since the
+circumstance `offset` dispatches it up to 16 times within the time limit of a case.
 """
 
 LONG_DISPATCH_SECONDS: Final = 0.01

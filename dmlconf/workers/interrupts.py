@@ -33,7 +33,7 @@ class _Requests:
     """The state of interrupts.
 
     Attributes:
-        came: whether an interrupt came; its `KeyboardInterrupt` may be lost in a destructor.
+        came: whether an interrupt came; kept, as a destructor may lose its `KeyboardInterrupt`.
         deferred: whether the program is in an `Uninterrupted` block.
         graces: how many `grace` blocks the main thread is in.
         pending: whether a `grace` block has yet to raise an interrupt.

@@ -30,7 +30,7 @@ __all__ = [
 _Item = TypeVar("_Item")
 
 _COPIES: Final = 4
-"""Running a case is taken to need at most this multiple of `tensor_bytes`."""
+"""Running a case is taken to need at most this many times the bytes of its inputs and outputs."""
 
 LIMIT_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
 """The environment variable with the memory that may be used, in MiB."""
@@ -49,7 +49,7 @@ _SMALL: Final = 1 << 20
 def tensor_bytes(case: Case) -> int:
     """Return the bytes of all inputs and outputs of a case; intermediates of a graph do not count.
 
-    The elements of a tensor count if they are larger than the buffer, as with strides of 0.
+    If the elements of a tensor would fill more than its buffer, as with strides of 0, they count.
     """
     return sizes_of(case)[0]
 
@@ -135,7 +135,7 @@ def may_take_much(case: Case) -> bool:
 def judged_bytes(case: Case) -> int:
     """Return about how many bytes running and judging a case takes.
 
-    An element takes as much in each data type, since computations are in FLOAT64.
+    An element takes the same in every data type, since computations are in FLOAT64.
     """
     size, elements = sizes_of(case)
     return max(_ELEMENT * elements, _COPIES * size)

@@ -149,10 +149,10 @@ def work(
     diagnostics: Path,
     timeout: float,
 ) -> None:
-    """Run batches until the message None comes, or dmlconf ends.
+    """Run batches until the message None comes, or the main process ends.
 
     Args:
-        connection: the pipe to dmlconf.
+        connection: the pipe to the main process.
         diagnostics: the file that receives what the process writes to its standard streams.
         timeout: how many seconds a case may take.
     """
@@ -175,7 +175,7 @@ def work(
             with suppress(Exception):
                 instance.close()
         reason = str(error) if isinstance(error, BackendError) else f"{backend}: {described(error)}"
-        # After this, dmlconf ends the process at once.
+        # After this, the main process ends this one at once.
         connection.send(Refused(reason))
         return
     sender = _Sender(connection)
@@ -191,7 +191,7 @@ def work(
                 sender.add(result)
             sender.end_batch()
     except (EOFError, OSError):
-        pass  # dmlconf has ended.
+        pass  # The main process has ended.
     finally:
         instance.close()
 
@@ -250,7 +250,7 @@ class _Sender:
 
 
 def _isolate(diagnostics: Path) -> None:
-    """Redirect output to `diagnostics`, ignore interrupts, and let the process end with dmlconf."""
+    """Redirect output to `diagnostics`, ignore interrupts, and end with the main process."""
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
@@ -267,7 +267,7 @@ def _isolate(diagnostics: Path) -> None:
 
 
 def _end_with_parent() -> None:
-    """End the process and, except on Windows, its group as soon as dmlconf has ended."""
+    """End this process and, except on Windows, its group as soon as the main process has ended."""
     from multiprocessing import parent_process  # A run that starts no process does not need it.
 
     parent = parent_process()

@@ -1,4 +1,4 @@
-"""Classes of data, such as `small`: values of the parameter `data` in pairs of values."""
+"""Classes of data, such as `small`: the values of an operator's parameter `data`."""
 
 from __future__ import annotations
 

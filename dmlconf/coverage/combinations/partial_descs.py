@@ -33,16 +33,12 @@ LAYOUT: Final = "layout"
 CLASS: Final = "class"
 
 _ANSWERS: Final = Answers()
-"""The answers that all unknown values share; `possible` sets them for each evaluation."""
+"""Answers to comparisons with unknown values; `possible` sets them for each evaluation."""
 
 _IMPLIED: Final = {"broadcast": {"Broadcast": True, "OverlappingStrides": True}}
 """Properties that a layout implies besides `Packed=False`."""
 
 _NO_TABLE: Final = "no table of tensor support lists them together"
-
-_MOST_OPTIONAL: Final = 10
-"""A condition counts as possible if it reads n known fields and more than `_MOST_OPTIONAL // n`
-unknown optional ones. Otherwise, each of the optional ones is tried both present and absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +46,9 @@ class Assignment:
     """A known part of a field.
 
     Attributes:
-        part: `DataType`, `DimensionCount` or `layout` of a tensor, `operator` of a nested one, or
-            `class` where the field is a family's parameter; None for the field itself.
+        part: `DataType`, `DimensionCount` or `layout` of a tensor, `operator` for the name of a
+            nested operator, or `class` where `field` is a family's parameter; None for the field
+            itself.
         value: the value of the part; `...` if it is only known to be present.
     """
 
@@ -339,6 +336,11 @@ def _is_false_with(
     operator: Operator, condition: Expression, parts: tuple[tuple[str, Any], ...]
 ) -> bool:
     return _never_holds(operator, condition, dict(parts))
+
+
+_MOST_OPTIONAL: Final = 10
+"""A condition counts as possible if it reads n known fields and more than `_MOST_OPTIONAL // n`
+unknown optional ones. Otherwise, each of the optional ones is tried both present and absent."""
 
 
 def _never_holds(operator: Operator, condition: Expression, known: Mapping[str, Any]) -> bool:

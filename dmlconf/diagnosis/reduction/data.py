@@ -43,8 +43,8 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
         case: the case, whose data are arrays.
 
     Returns:
-        arrays by input. Inputs without an array in the case get ones, or valid indices. The result
-        is None if `part` is SPECIAL and no element is special.
+        arrays by input. For an input without an array in the case, all elements are 1, or a valid
+        index. The result is None if `part` is SPECIAL and no element is special.
     """
     fitting: dict[str, Array] = {}
     special = False

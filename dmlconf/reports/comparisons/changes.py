@@ -41,7 +41,7 @@ VERSION: Final = 1
 """Version of the JSON form; it increases when readers of the old form could be misled."""
 
 SLOWER: Final = "Slower than noise allows"
-"""The heading above the lines of `timing_lines`."""
+"""The heading above the operators that took longer than in the base run."""
 
 MOST_GROUPS: Final = 10
 """The most groups of new failures that a report shows."""

@@ -37,7 +37,7 @@ _STYLES: Final = {
 """The CSS classes that colour changes; other changes have no colour."""
 
 _MAIN: Final = frozenset({"backend", "version", "adapter", "driver"})
-"""The facts that are always visible; the page folds the others away."""
+"""The facts of a run whose differences are always visible; other differences are folded away."""
 
 _COUNTED: Final = (Change.NEW_FAILURE, Change.FIXED, Change.STILL_FAILS)
 """The changes that the table of operators counts, a column for each."""

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 MOST_FAILURES: Final = 100
-"""The most failures that the page lists of each operator in each run."""
+"""The most failures that the HTML report lists of each operator in each run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The pages of a history: what is new, operators by driver, cases and subjects.
 
-A `Target` is a subject: backend, version, adapter and driver. An operator, a subject or a case has
-the same path in every history.
+A `Target` is a subject: backend, version, adapter and driver. A line of runs is all runs of one
+backend on one adapter. An operator, a subject or a case has the same path in every history.
 """
 
 from __future__ import annotations

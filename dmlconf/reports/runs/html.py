@@ -37,7 +37,7 @@ _TOGETHER: Final = 256
 """How many cases are turned into JSON and compressed at a time."""
 
 _BAR: Final = 120
-"""The width of a status bar, in units of the picture."""
+"""The width of the bar that shows an operator's cases by status, in units of the picture."""
 
 _NARROWEST: Final = 4
 """The least width of a status in the bar, in these units, so that one failing case is seen."""
@@ -152,7 +152,7 @@ def _row(
 
 
 def _bar(counts: Mapping[Status, int]) -> list[dict[str, str]]:
-    """Return the parts of a status bar; statuses that fail the run come first."""
+    """Return the parts of an operator's bar by status; statuses that fail the run come first."""
     present = sorted(
         (item for item in counts.items() if item[1]),
         key=lambda item: (not item[0].fails_run, item[0] is not Status.PASSED),

@@ -34,6 +34,7 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U001
 """Characters that XML 1.0 does not allow."""
 
 _LAYOUT: Final = frozenset("\t\n\r")
+"""Unprintable characters that are not escaped."""
 
 _UNREACHED: Final = str(Status.NOT_RUN.traits.junit_of_run)
 """The element for the cases that a run never reached."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["render_svg", "render_text"]
 
 WIDTH: Final = 100
+"""The width of the plain text, in columns."""
 
 PICTURE_WIDTH: Final = 80
 
@@ -47,7 +48,7 @@ _SVG: Final = """\
 </g>
 </svg>
 """
-"""The frame of Rich without the font, which a browser would load from another host."""
+"""Rich's template for SVG without its font, which a browser would load from another host."""
 
 
 def render_text(log: RunLog) -> str:

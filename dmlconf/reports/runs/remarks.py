@@ -115,9 +115,9 @@ def hardly_judged_lines(log: RunLog) -> list[str]:
 def block_lines(log: RunLog) -> list[str]:
     """Return lines on the loose elements of the blocks of captured graphs.
 
-    The first line counts the blocks without loose elements. At most `MOST_BLOCKS` others follow,
-    the largest share of loose elements first. The list is empty if no verdict on a block counts
-    loose elements.
+    The first line counts the blocks without loose elements. A line for each of at most
+    `MOST_BLOCKS` other blocks follows, the largest share of loose elements first. The list is empty
+    if no verdict on a block counts loose elements.
     """
     totals = {
         verdict.case: room_totals([verdict])
@@ -372,7 +372,7 @@ def disputes_note(log: RunLog) -> str | None:
 
 
 def by_nodes_note(log: RunLog) -> str | None:
-    """Return how many graphs are right only by each of their nodes, or None if none is."""
+    """Return how many graphs are right only since each of their nodes is; None if none is."""
     cases = [
         verdict.case
         for verdict in log.verdicts

@@ -39,7 +39,7 @@ LEAST_FAILURES: Final = 3
 MOST_NAMED: Final = 3
 """The most operators that a sentence names."""
 MOST_OPTIONS: Final = 8
-"""A group of more operators has a command without options `-o`."""
+"""The command that runs a group's cases names no operators (`-o`) if there are more than this."""
 MOST_ALTERNATIVES: Final = 2
 """The most other conditions with the same cases that a sentence names."""
 

@@ -26,7 +26,7 @@ class _Deviations(Figure):
     def _counts(self, target: str) -> tuple[int, int]:
         """Return how many perturbations fail by the target, too, and how many by DirectML.
 
-        Only cases that the target can express count.
+        Cases that the target cannot express are left out.
         """
         failing = sum(n for (of, _), n in self.figure.failing.items() if of == target)
         excused = sum(n for (of, _), n in self.figure.excused.items() if of == target)

@@ -35,7 +35,7 @@ class DriverDefects(Figure):
         return _share(self.figure)
 
     def sentences(self) -> Iterator[str]:
-        """Yield sentences on all defects, on pairs that few cases notice, and on reports."""
+        """Yield sentences on defects, on pairs of defect and operator, and on public reports."""
         figure = self.figure
         defects = figure.by_defect.values()
         every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))

@@ -151,7 +151,7 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
 
 
 def render_markdown(measurement: Measurement) -> str:
-    """Return the figures as Markdown. The two tables of `defects`, the longest, come last."""
+    """Return the figures as Markdown. The two sections of `defects`, the longest, come last."""
     figures = dict(measurement.figures)
     by_defect = figures.pop(defects.DEFECTS.name, None)
     lines = [

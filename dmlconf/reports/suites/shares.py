@@ -29,5 +29,5 @@ def percentage(covered: int, of: int) -> float:
 
 
 def operator_count(names: Iterable[str]) -> int:
-    """Return how many different operators the names contain; `GRAPHS` is no operator."""
+    """Return how many different operators the names contain; `GRAPHS`, for all graphs, is none."""
     return len({*names} & {*operator_names()})

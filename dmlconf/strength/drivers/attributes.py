@@ -15,7 +15,7 @@ _OTHERS: Final = {
     "DEPTH_COLUMN_ROW": "COLUMN_ROW_DEPTH",
     "COLUMN_ROW_DEPTH": "DEPTH_COLUMN_ROW",
 }
-"""What `other` stands for, by the right value of an attribute."""
+"""By an attribute's right value, what it becomes if a defect's entry sets it to `other`."""
 
 
 def set_attributes(right: Computation, settings: Settings) -> Arrays | None:

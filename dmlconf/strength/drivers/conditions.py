@@ -32,9 +32,9 @@ class Condition:
     """One condition on a case.
 
     Attributes:
-        when: an expression over the features and VALUE.
+        when: an expression over the features and VALUE, which stands for `value`.
         text: what a case that meets the condition has, in words.
-        value: what the entry gives for VALUE; None if the entry is an expression.
+        value: the value of a named condition in the defect's entry; None for an expression.
     """
 
     when: Expression

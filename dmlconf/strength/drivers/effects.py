@@ -301,7 +301,10 @@ def _flush(right: Computation, settings: Settings) -> Arrays | None:
 
 
 def _alias(right: Computation, settings: Settings) -> Arrays | None:
-    """In inputs that outputs overwrite, replace every second element by the output before it."""
+    """In inputs that outputs overwrite, replace every second element by one of the output.
+
+    Element 1 becomes the output's element 0, element 3 its element 2.
+    """
     inputs = {}
     for output, source in right.case.in_place.items():
         old, new = right.inputs.get(source), right.outputs.get(output)

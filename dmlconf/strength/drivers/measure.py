@@ -23,7 +23,7 @@ from dmlconf.verdicts.verdict import Status
 __all__ = ["DriverStrength", "DriverTally", "measure_case"]
 
 _NOT_NUMBERS = ("Ind", "Length", "Mask", "Step", "State", "ZeroPoint")
-"""Parts of the names of integer inputs that `_with_other_data` does not change."""
+"""Parts of the names of integer inputs that stay when the other inputs become random."""
 
 
 @dataclass(slots=True)
