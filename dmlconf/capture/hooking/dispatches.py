@@ -304,24 +304,34 @@ class Dispatches:
         interface = d3d12.ID3D12_GRAPHICS_COMMAND_LIST
         self._patches.replace_method(commands, interface, "Reset", self._resetting_list)
         self._patches.replace_method(commands, interface, "Release", self._releasing_list)
-        held: list[ComObject] = []
         with device_of(commands_object) as device:
             for dispatch in dispatches:
-                if dispatch.late and not dispatch.table.binds(dispatch.what):
-                    continue
-                _prepare(dispatch, device)
-                dispatch.recorded = replace(dispatch.table)
-                copies = [c for c in (dispatch.before, dispatch.after) if c is not None]
-                if dispatch.late:
-                    held += chain.from_iterable(each.hold() for each in copies)
-                if dispatch.before is not None:
-                    dispatch.before.record(commands_object, in_use=True)
+                # Without memory for one operator of an initialiser, the data of others is kept.
+                with self._guard.safely():
+                    self._record_inputs(commands_object, dispatch, device)
+
+    def _record_inputs(self, commands: ComObject, dispatch: _Dispatch, device: ComObject) -> None:
+        """Record copies of a dispatch's inputs unless they are yet to be bound, and keep it.
+
+        Raises:
+            HResultError: there is not enough memory.
+        """
+        copies: list[Copies] = []
+        held: list[ComObject] = []
+        if not dispatch.late or dispatch.table.binds(dispatch.what):
+            _prepare(dispatch, device)
+            dispatch.recorded = replace(dispatch.table)
+            copies = [each for each in (dispatch.before, dispatch.after) if each is not None]
+            if dispatch.late:
+                held += chain.from_iterable(each.hold() for each in copies)
         with self._lock:
-            content = self._lists.setdefault(commands, _List())
-            content.dispatches += dispatches
+            content = self._lists.setdefault(commands.address, _List())
+            content.copies += copies
             content.held += held
-            for dispatch in dispatches:
-                content.copies += [c for c in (dispatch.before, dispatch.after) if c is not None]
+        if dispatch.before is not None:
+            dispatch.before.record(commands, in_use=True)
+        with self._lock:
+            content.dispatches.append(dispatch)
 
     def _resetting_list(self, original: _Original) -> _Original:
         def reset(this: int, allocator: int | None, state: int | None) -> int:

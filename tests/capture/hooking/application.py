@@ -33,6 +33,10 @@ class Application:
         """Return A + B; DirectML owns B."""
         return self._call("add")
 
+    def pair(self) -> list[float]:
+        """Return what `add` does, from one of two operators that are initialised together."""
+        return self._call("pair")
+
     def graph(self) -> list[float]:
         """Return max(A + B, 0) from a graph that is recorded, then bound."""
         return self._call("graph")

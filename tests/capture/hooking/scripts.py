@@ -20,9 +20,9 @@ from dmlconf.capture.journal import JournalWriter
 from tests.capture.hooking.application import Application
 
 folder = Path(sys.argv[2])
-def capture():
+def capture(dispatches=100):
     writer = JournalWriter(folder / "journal.jsonl")
-    return Capture(writer, DataOptions(folder, dispatches=100, most_bytes=1 << 20))
+    return Capture(writer, DataOptions(folder, dispatches, most_bytes=1 << 20))
 
 results = []
 """

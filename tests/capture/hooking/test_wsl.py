@@ -168,6 +168,28 @@ assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
     assert found.dispatches == []
 
 
+@pytest.mark.parametrize("most", [1, 2])
+def test_memory_for_one_of_two_operators_suffices_for_its_weight(
+    tmp_path: Path, wsl: Path, most: int
+) -> None:
+    # One initialiser takes over a weight of each of two operators, which have the same desc.
+    script = f"""
+hooks = capture(dispatches=0)
+os.environ["STANDIN_MOST_COPIES"] = "{most}"
+application = Application(sys.argv[1])
+results.append(application.pair())
+hooks.end()
+application.close()
+d3d12 = ctypes.CDLL("libd3d12.so")
+assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
+"""
+    results, found = in_process(tmp_path, wsl, script)
+    assert results == [SUM]
+    assert ["E_OUTOFMEMORY" in each for each in found.failures] == [True] * (2 - most)
+    [operator] = found.operators
+    assert [*operator.weights] == ["BTensor"]
+
+
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
 def test_device_made_before_the_hooks_is_watched(tmp_path: Path, wsl: Path, library: str) -> None:
     script = """

@@ -55,7 +55,7 @@ struct Run {
     Application &app;
     bool owned;
     Bound when;
-    Owned<ID3D12Resource> buffers[3], readback, persistent;
+    Owned<ID3D12Resource> buffers[3], readback, persistent, spare;
     BufferTensorDesc packed{FLOAT32, 0, 4, SIZES, nullptr, 4 * COUNT, 0};
     BufferTensorDesc weight{FLOAT32, OWNED_BY_DML, 4, SIZES, nullptr, 4 * COUNT, 0};
     TensorDesc tensor{1, &packed}, second{1, owned ? &weight : &packed};
@@ -72,6 +72,7 @@ struct Run {
         }
         buffer(readback, READBACK_HEAP);
         buffer(persistent, DEFAULT_HEAP, 8 * COUNT);
+        buffer(spare, DEFAULT_HEAP, 8 * COUNT);
     }
     void buffer(Owned<ID3D12Resource> &made, UINT heap, UINT64 bytes = 4 * COUNT) {
         HeapProperties properties{heap, 0, 0, 0, 0};
@@ -104,7 +105,9 @@ struct Run {
         UINT flags = when == Bound::Before ? 0 : DESCRIPTORS_VOLATILE;
         app.device->CompileGraph(&desc, flags, ANY, made.out());
     }
-    void execute(IDMLCompiledOperator *compiled, float *result) {
+    // Initialises an operator, together with another one if there is one, and dispatches it.
+    void execute(IDMLCompiledOperator *compiled, float *result,
+                 IDMLCompiledOperator *other = nullptr) {
         Owned<ID3D12CommandAllocator> allocator;
         Owned<ID3D12GraphicsCommandList> commands;
         Owned<IDMLOperatorInitializer> initializer;
@@ -115,16 +118,19 @@ struct Run {
         app.d3d->CreateCommandList(0, 2, allocator, nullptr, ANY, commands.out());
         app.d3d->CreateFence(0, 0, ANY, fence.out());
         app.device->CreateCommandRecorder(ANY, recorder.out());
-        app.device->CreateOperatorInitializer(1, &compiled, ANY, initializer.out());
+        IDMLCompiledOperator *initialized[] = {compiled, other};
+        UINT count = other ? 2 : 1;
+        app.device->CreateOperatorInitializer(count, initialized, ANY, initializer.out());
 
         BindingTableDesc initial_desc{initializer, {}, {}, 4}, desc{compiled, {}, {}, 4};
         BufferBinding weights[] = {{}, bindings[1]};
         ArrayBinding array{2, weights};
-        BufferBinding kept{persistent, 0, 8 * COUNT};
+        BufferBinding kept{persistent, 0, 8 * COUNT}, also_kept{spare, 0, 8 * COUNT};
         BindingDesc weight{BUFFER_ARRAY, &array}, none{0, nullptr}, own{BUFFER, &kept};
+        BindingDesc taken[] = {weight, weight}, into[] = {own, {BUFFER, &also_kept}};
         app.device->CreateBindingTable(&initial_desc, ANY, initial.out());
-        initial->BindInputs(1, owned ? &weight : &none);
-        initial->BindOutputs(1, owned ? &own : &none);
+        initial->BindInputs(count, owned ? taken : &none);
+        initial->BindOutputs(count, owned ? into : &none);
         recorder->RecordDispatch(commands, initializer, initial);
 
         app.device->CreateBindingTable(&desc, ANY, table.out());
@@ -183,6 +189,17 @@ void application_add(Application *app, const float *a, const float *b, float *re
     run.add(op);
     app->device->CompileOperator(op, 0, ANY, compiled.out());
     run.execute(compiled, result);
+}
+
+// The same, but one initialiser initialises two such operators.
+void application_pair(Application *app, const float *a, const float *b, float *result) {
+    Run run(*app, true, Bound::Before, a, b);
+    Owned<IDMLOperator> op;
+    Owned<IDMLCompiledOperator> first, second;
+    run.add(op);
+    app->device->CompileOperator(op, 0, ANY, first.out());
+    app->device->CompileOperator(op, 0, ANY, second.out());
+    run.execute(first, result, second);
 }
 
 static void graph(Application *app, Bound when, const float *a, const float *b, float *result) {
