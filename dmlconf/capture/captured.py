@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from dmlconf.capture.data_statistics import DataStatistics
-from dmlconf.capture.journal import JournalError
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
 from dmlconf.documents.wording import counted
@@ -22,8 +20,6 @@ __all__ = [
     "KeptArray",
     "captured_from",
 ]
-
-_ARRAY: Final = re.compile(r"[0-9a-f]{32}\.npy")
 
 
 @dataclass(slots=True)
@@ -148,11 +144,7 @@ class Captured:
 
 
 def captured_from(lines: Iterable[Mapping[str, Any]]) -> Captured:
-    """Return what the lines of a journal describe; unknown events are ignored.
-
-    Raises:
-        JournalError: a kept array has no valid file name.
-    """
+    """Return what the lines of a journal describe; unknown events are ignored."""
     result = Captured()
     numbered: dict[int, CapturedOperator | CapturedGraph] = {}
     by_key: dict[str, CapturedOperator] = {}
@@ -197,7 +189,7 @@ def _add(line: Mapping[str, Any], what: CapturedOperator | CapturedGraph, result
 
 def _arrays(kept: Mapping[str, Any]) -> Mapping[str, KeptArray]:
     return {
-        name: KeptArray(_file(each["file"]), str(each["elements"]), bool(each["finite"]))
+        name: KeptArray(str(each["file"]), str(each["elements"]), bool(each["finite"]))
         for name, each in kept.items()
     }
 
@@ -208,13 +200,6 @@ def _statistics(kept: Mapping[str, Any]) -> Mapping[str, DataStatistics]:
         for name, each in kept.items()
         if each["statistics"] is not None
     }
-
-
-def _file(name: Any) -> str:
-    """Return the name of a file if it has the form of names from `ArrayStore`."""
-    if not isinstance(name, str) or _ARRAY.fullmatch(name) is None:
-        raise JournalError(f"{name!r} is not the name of a kept array")
-    return name
 
 
 def _new(

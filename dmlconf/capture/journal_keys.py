@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -38,18 +39,22 @@ _STATISTICS: Final[_Keys] = {
 }
 """The keys of a graph, a node, a kept array, and a tensor's statistics."""
 
+_FILE_NAME: Final = re.compile(r"[0-9a-f]{32}\.npy")
+"""The names of the files of kept arrays, which `ArrayStore` makes."""
+
 _KINDS: Final = {str: "a text", int: "an integer", bool: "true or false", dict: "an object"}
 
 
 class FormError(ValueError):
-    """A line lacks a key or has a value of another type."""
+    """A line lacks a key, has a value of another type, or names a kept array wrongly."""
 
 
 def require_keys(line: Mapping[str, Any]) -> None:
     """Check that a line, and the objects in it, have the keys that its event needs.
 
     Raises:
-        FormError: a key is missing, or its value is of another type.
+        FormError: a key is missing, its value is of another type, or a kept array has no name of
+            the form of those from `ArrayStore`.
     """
     event = str(line.get("event"))
     owner = f"the event {event!r}"
@@ -65,6 +70,7 @@ def require_keys(line: Mapping[str, Any]) -> None:
         case {"event": "weights" | "dispatch"}:
             for name, kept in _tensors(line):
                 _require(kept, _ARRAY, f"its tensor {name!r}")
+                _require_file_name(kept["file"], name)
         case {"event": "statistics"}:
             for name, kept in _tensors(line):
                 _require(kept, {"statistics": object}, f"its tensor {name!r}")
@@ -75,6 +81,12 @@ def require_keys(line: Mapping[str, Any]) -> None:
 def _tensors(line: Mapping[str, Any]) -> list[tuple[str, Any]]:
     sides = ("inputs",) if line["event"] != "dispatch" else ("inputs", "outputs")
     return [each for side in sides for each in line[side].items()]
+
+
+def _require_file_name(file: str, tensor: str) -> None:
+    if _FILE_NAME.fullmatch(file) is None:
+        form = "32 digits of 0-9 and a-f with the suffix .npy"
+        raise FormError(f"the file of its tensor {tensor!r} is {file!r}, but names are {form}")
 
 
 def _require(value: Any, keys: _Keys, owner: str) -> None:

@@ -335,8 +335,13 @@ def test_an_array_outside_of_the_journals_folder_is_refused(tmp_path: Path) -> N
         {"event": "compile", "number": 1, **RELU, "flags": 0},
         {"event": "dispatch", "number": 1, "inputs": {"InputTensor": outside}, "outputs": {}},
     )
-    with pytest.raises(JournalError, match="not the name of a kept array"):
+    with pytest.raises(JournalError) as refused:
         captured_from(read_journal(path))
+    assert str(refused.value) == (
+        f"{path}, line 2: the file of its tensor 'InputTensor' is '../secret.npy', but names are "
+        "32 digits of 0-9 and a-f with the suffix .npy; the journal is damaged, so capture the "
+        "program again"
+    )
 
 
 def test_an_operator_whose_desc_is_too_long_is_reported(tmp_path: Path) -> None:
