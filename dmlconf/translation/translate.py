@@ -39,8 +39,8 @@ def translated(case: Case, target: str) -> Program:
     """Return a case as a program of a target.
 
     Raises:
-        NotExpressibleError: the target has no counterpart of the case, or a tensor has 4-bit
-            elements.
+        NotExpressibleError: the target has no counterpart of the case, a formula of the table
+            divides by a field that is 0, or a tensor has 4-bit elements.
         ExpressionError: a condition or formula of the table cannot be evaluated.
     """
     if isinstance(case.expectation, ExpectedRejection):
@@ -49,16 +49,10 @@ def translated(case: Case, target: str) -> Program:
     tensors = {**case.graph.inputs, **case.graph.outputs}
     types = {name: _type(each) for name, each in tensors.items()}
     names = case.input_names()
-    try:
-        if case.nodes:
-            _add_graph(builder, case)
-        else:
-            slots = {name: name for name in tensors}
-            builder.add(case.operator_name, case.desc, slots)
-    except ExpressionError as error:
-        if "division by zero" not in str(error):
-            raise
-        raise NotExpressibleError(f"{case.operator_name}: windows with a stride of 0") from error
+    if case.nodes:
+        _add_graph(builder, case)
+    else:
+        builder.add(case.operator_name, case.desc, {name: name for name in tensors})
     return Program(
         inputs={name: types[name] for name in names},
         outputs={name: types[name] for name in case.outputs()},
@@ -183,19 +177,22 @@ class _Builder:
             slots: the names of the operator's tensors in the program.
 
         Raises:
-            NotExpressibleError: the target has no counterpart of the desc.
+            NotExpressibleError: the target has no counterpart of the desc, or a formula divides by
+                a field that is 0.
         """
         entry = self.table.entries[operator]
         if entry.like:
             general = catalogue.operator(operator).specialises
             assert general is not None
             names = catalogue.operator(operator).names(desc)
-            computed = {name: each.evaluate(names) for name, each in general.computed.items()}
+            computed = {
+                name: _evaluated(each, names, operator) for name, each in general.computed.items()
+            }
             self.add(entry.like, {**desc, **general.constants, **computed}, slots)
             return
         names = catalogue.operator(operator).names(desc)
         for form in entry.forms:
-            if form.when is None or form.when.evaluate(names):
+            if form.when is None or _evaluated(form.when, names, operator):
                 break
         else:
             raise NotExpressibleError(f"{self.table.title} has no counterpart of this {operator}")
@@ -255,6 +252,34 @@ def _offsets(tensor: TensorDesc) -> Array:
 @cache
 def _expression(text: str) -> Expression:
     return Expression(text)
+
+
+def _evaluated(expression: Expression, names: Namespace, operator: str) -> Any:
+    """Return the value of a condition or formula of an operator.
+
+    Raises:
+        NotExpressibleError: it divides by 0.
+        ExpressionError: it cannot be evaluated for another reason.
+    """
+    try:
+        return expression.evaluate(names)
+    except ExpressionError as error:
+        if isinstance(error.__cause__, ZeroDivisionError):
+            divisors = " or ".join(_divisors(expression.source))
+            raise NotExpressibleError(f"{operator}: division by {divisors}, which is 0") from error
+        raise ExpressionError(f"{operator}: {error}") from error
+
+
+def _divisors(source: str) -> list[str]:
+    """Return what an expression divides by, without numbers."""
+    found = [
+        ast.unparse(node.right)
+        for node in ast.walk(ast.parse(source.strip(), mode="eval"))
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod)
+        and not isinstance(node.right, ast.Constant)
+    ]
+    return [*dict.fromkeys(found)]
 
 
 class _Scope:
@@ -397,10 +422,7 @@ class _Scope:
             compute = VALUES.get(node.func.id)
             if compute is not None:
                 return compute(self._names, *map(self._value, node.args))
-        try:
-            return _expression(ast.unparse(node)).evaluate(self._names)
-        except ExpressionError as error:
-            raise ExpressionError(f"{self._operator}: {error}") from error
+        return _evaluated(_expression(ast.unparse(node)), self._names, self._operator)
 
     def int64(self, node: ast.Call) -> str:
         """`int64(Axes)`: an INT64 constant, with one dimension for a list."""

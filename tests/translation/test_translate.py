@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,13 +193,23 @@ def test_webnn_gets_attributes_as_directml_converts_them(
     assert [s.attributes[attribute] for s in steps if attribute in s.attributes] == [taken]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_windows_with_a_stride_of_zero_have_no_counterpart(target: str) -> None:
-    moving = image_case("max_pooling")
-    translated(moving, target)
-    still = replace(moving, desc={**moving.desc, "Strides": (0, 0)})
-    with pytest.raises(NotExpressibleError, match="windows with a stride of 0"):
-        translated(still, target)
+@pytest.mark.parametrize(
+    ("target", "operator", "field", "zero", "divisor"),
+    [
+        ("onnx", "max_pooling2", "Strides", (0, 0), "stride"),
+        ("webnn", "average_pooling1", "Strides", (0, 0), "stride"),
+        ("webnn", "space_to_depth1", "BlockSize", 0, "BlockSize"),
+    ],
+)
+def test_a_division_by_zero_has_no_counterpart_and_names_the_divisor(
+    target: str, operator: str, field: str, zero: Any, divisor: str
+) -> None:
+    case = image_case(operator)
+    translated(case, target)
+    without = replace(case, desc={**case.desc, field: zero})
+    with pytest.raises(NotExpressibleError) as declined:
+        translated(without, target)
+    assert str(declined.value) == f"{operator.upper()}: division by {divisor}, which is 0"
 
 
 def test_a_desc_that_must_be_refused_has_no_counterpart() -> None:
