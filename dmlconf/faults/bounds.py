@@ -19,7 +19,7 @@ __all__ = ["clipped", "infinity_as_the_least_integer", "passed_gradient"]
 
 _FLOATS = {"FLOAT64", "FLOAT32", "FLOAT16"}
 
-_Held = Callable[[str, Array], Array]
+_KernelBound = Callable[[str, Array], Array]
 """Takes the name of a bound (`Min` or `Max`) and the right bound; returns the kernel's bound."""
 
 
@@ -35,11 +35,11 @@ def clipped(case: Case, key: Callable[[Array], Array]) -> Array:
     return key(np.maximum(key(low), np.minimum(key(scaled), key(high))))
 
 
-def passed_gradient(case: Case, held: _Held, key: Callable[[Array], Array]) -> Array:
+def passed_gradient(case: Case, kernel_bound: _KernelBound, key: Callable[[Array], Array]) -> Array:
     """Return the gradient of integers that CLIP_GRAD gives with other bounds or another order.
 
     Args:
-        held: returns the kernel's bounds.
+        kernel_bound: returns the kernel's bounds.
         key: as in `clipped`.
     """
     inputs, desc = case.inputs(), case.desc
@@ -52,7 +52,7 @@ def passed_gradient(case: Case, held: _Held, key: Callable[[Array], Array]) -> A
         "Max": desc["Max"],
     }
     clipping = replace(case, operator_name="ELEMENT_WISE_CLIP1", desc=clip).with_data(inputs)
-    low, high = (key(held(name, _bound(clipping, name))) for name in ("Min", "Max"))
+    low, high = (key(kernel_bound(name, _bound(clipping, name))) for name in ("Min", "Max"))
     element, gradient = key(inputs["InputTensor"]), inputs["InputGradientTensor"]
     return np.where((element > low) & (element < high), gradient, gradient.dtype.type(0))
 
@@ -91,14 +91,14 @@ def infinity_as_the_least_integer(case: Case) -> Computed | None:
         return None
     overflow = 1 << 63 if tensor is DataType.UINT64 else int(tensor.minimum)
 
-    def held(name: str, bound: Array) -> Array:
+    def kernel_bound(name: str, bound: Array) -> Array:
         return np.full_like(bound, overflow) if name in above else bound
 
     def in_order(values: Array) -> Array:
         return values
 
     if "OutputGradientTensor" in case.desc:
-        return Computed({"OutputGradientTensor": passed_gradient(case, held, in_order)})
-    low, high = (int(held(name, _bound(case, name)).flat[0]) for name in ("Min", "Max"))
+        return Computed({"OutputGradientTensor": passed_gradient(case, kernel_bound, in_order)})
+    low, high = (int(kernel_bound(name, _bound(case, name)).flat[0]) for name in ("Min", "Max"))
     bounded = _clip1(case, low, high)
     return Computed(evaluate(bounded), around=bounded)

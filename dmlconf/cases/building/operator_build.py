@@ -229,7 +229,7 @@ def _outputs(entry: Entry, desc: Desc) -> dict[str, TensorDesc]:
 
 
 def read_expectation(
-    operator: Entry,
+    catalogue_entry: Entry,
     entry: Mapping[str, Any],
     expect: Mapping[str, Any] | None,
     desc: Desc,
@@ -238,9 +238,9 @@ def read_expectation(
     """Return the outputs or the rejection that a case expects; None if it does not say.
 
     Args:
-        operator: the operator, or a graph's entry as `graph_entry` returns it.
+        catalogue_entry: the operator, or a graph's entry as `graph_entry` returns it.
         expect: the entry's `expect` with its expressions evaluated. Its outputs are fields of
-            `operator`.
+            `catalogue_entry`.
 
     Raises:
         CaseError: the values do not form the outputs, the desc has no such output, or `origin` is
@@ -254,12 +254,12 @@ def read_expectation(
     provenance = _provenance(entry)
     if "rejected" in expect:
         return ExpectedRejection(expect["rejected"], expect.get("constraint"), provenance)
-    tensors = _outputs(operator, desc)
+    tensors = _outputs(catalogue_entry, desc)
     outputs = {}
     errors = CaseErrors()
     for name, value in expect.items():
         where = ("expect", name)
-        for target, item, of_item in _expected_tensors(operator.field(name), value, where):
+        for target, item, of_item in _expected_tensors(catalogue_entry.field(name), value, where):
             with errors.collected():
                 if target not in tensors:
                     raise CaseError(of_item, f"the desc has no output {target}")
