@@ -57,7 +57,7 @@ def evaluate_nodes(
     evaluate: Evaluate,
     inputs: Mapping[str, Array] | None = None,
     store: Store | None = None,
-    known: NodeValues | None = None,
+    earlier: NodeValues | None = None,
 ) -> NodeValues:
     """Return the outputs of all nodes, each computed from the tensors that its edges hold.
 
@@ -66,7 +66,7 @@ def evaluate_nodes(
         evaluate: computes the outputs of an operator node.
         inputs: arrays by graph input instead of the case's own.
         store: None if edges hold the outputs themselves.
-        known: an earlier evaluation of the same nodes from the case's own inputs, without `store`.
+        earlier: an evaluation of the same nodes from the case's own inputs, without `store`.
             Its outputs are reused for nodes that read the same data from the same sources, unless
             they read one of `inputs`.
     """
@@ -81,12 +81,16 @@ def evaluate_nodes(
         if isinstance(node, Constant):
             slot = node.name, CONSTANT_TENSOR
             outputs[slot] = held[slot] = node.data
-            if known is not None and known.outputs.get(slot) is node.data:
+            if earlier is not None and earlier.outputs.get(slot) is node.data:
                 same.add(slot)
             continue
-        before = None if known is None else known.cases.get(node.name)
-        if known is not None and before is not None and _reads_the_same(node, graph, same, known):
-            cases[node.name], computed = before, known.outputs_of(node)
+        before = None if earlier is None else earlier.cases.get(node.name)
+        if (
+            earlier is not None
+            and before is not None
+            and _reads_the_same(node, graph, same, earlier)
+        ):
+            cases[node.name], computed = before, earlier.outputs_of(node)
         else:
             if before is None or before.desc is not node.desc:
                 before = node_case(case, node, {})
@@ -96,20 +100,20 @@ def evaluate_nodes(
             slot = node.name, name
             outputs[slot] = array
             held[slot] = array if store is None else store(node, cases[node.name], name, array)
-            if known is not None and _same(held[slot], known.outputs.get(slot)):
+            if earlier is not None and _same(held[slot], earlier.outputs.get(slot)):
                 same.add(slot)
     return NodeValues(cases, outputs, sources)
 
 
-def _reads_the_same(node: Node, graph: Graph, same: set[str | Slot], known: NodeValues) -> bool:
+def _reads_the_same(node: Node, graph: Graph, same: set[str | Slot], earlier: NodeValues) -> bool:
     return all(
-        source in same and known.sources[node.name, tensor] == source
+        source in same and earlier.sources[node.name, tensor] == source
         for tensor, source in graph.reads[node.name]
     )
 
 
-def _same(values: Array, known: Array | None) -> bool:
-    return values is known or (known is not None and values.tobytes() == known.tobytes())
+def _same(values: Array, other: Array | None) -> bool:
+    return values is other or (other is not None and values.tobytes() == other.tobytes())
 
 
 def _inputs_of(

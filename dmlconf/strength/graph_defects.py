@@ -60,7 +60,7 @@ class GraphSite:
     def stored_by(self, store: Store) -> Outputs:
         """Return the graph's outputs if edges have the values that `store` returns."""
         with np.errstate(all="ignore"):
-            computed = evaluate_nodes(self.case, evaluate, store=store, known=self.nodes).outputs
+            computed = evaluate_nodes(self.case, evaluate, store=store, earlier=self.nodes).outputs
         return graph_outputs(self.case.graph, computed)
 
     @cached_property
@@ -89,7 +89,7 @@ class GraphSite:
             return None
         case = with_graph(self.case, graph)
         with np.errstate(all="ignore"):
-            return graph_outputs(graph, evaluate_nodes(case, evaluate, known=self.nodes).outputs)
+            return graph_outputs(graph, evaluate_nodes(case, evaluate, earlier=self.nodes).outputs)
 
 
 Inject = Callable[[GraphSite], Iterator[tuple[str, Outputs]]]

@@ -73,15 +73,15 @@ def test_edge_of_other_sizes_than_its_input_is_refused(
 
 def test_only_nodes_whose_inputs_change_are_evaluated_again(tmp_path: Path) -> None:
     case = graph_case(tmp_path, PRODUCT)
-    known = evaluate_nodes(case, evaluate)
+    earlier = evaluate_nodes(case, evaluate)
 
     def add_1_to_sum(node: Node, own: object, tensor: str, values: Array) -> Array:
         return values + 1 if node.name == "sum" else values
 
     from_scratch = evaluate_nodes(case, evaluate, store=add_1_to_sum)
-    again = evaluate_nodes(case, evaluate, store=add_1_to_sum, known=known)
+    again = evaluate_nodes(case, evaluate, store=add_1_to_sum, earlier=earlier)
     # `scaled` reads `sum`, `weights` reads `scaled`, and `product` reads neither.
-    evaluated = {name for name, node in again.cases.items() if node is not known.cases[name]}
+    evaluated = {name for name, node in again.cases.items() if node is not earlier.cases[name]}
     assert evaluated == {"scaled", "weights"}
     for slot, values in from_scratch.outputs.items():
         np.testing.assert_array_equal(again.outputs[slot], values)

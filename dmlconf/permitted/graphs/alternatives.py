@@ -190,7 +190,7 @@ def _with_signs(case: Case, evaluate: Evaluate, right: NodeValues, signs: Signs)
         return _with_zeros_of(values, signs, numbers[own.identifier])
 
     with np.errstate(all="ignore"):
-        return evaluate_nodes(case, evaluate, store=store, known=right)
+        return evaluate_nodes(case, evaluate, store=store, earlier=right)
 
 
 def _signed(evaluate: Evaluate, right: NodeValues, signs: Signs) -> Evaluate:

@@ -116,7 +116,7 @@ def _evaluated(
         mask, others = replaced[node.name, tensor]
         return np.where(mask, others, values).astype(values.dtype)
 
-    return evaluate_nodes(case, evaluate, store=store, known=right)
+    return evaluate_nodes(case, evaluate, store=store, earlier=right)
 
 
 def _infinite_beside_finite(

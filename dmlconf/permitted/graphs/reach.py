@@ -126,7 +126,7 @@ def open_elements(
                 other = _mixed_indices(own, tensor, mask, further - most)
             return values if other is None else np.where(mask, other, values)
 
-        return evaluate_nodes(case, evaluate, store=store, known=right)
+        return evaluate_nodes(case, evaluate, store=store, earlier=right)
 
     most = _most_indices(right, starts)
 

@@ -173,7 +173,7 @@ def _alike(
                 return values  # With other inputs, a node may have fewer candidates.
             return _inside(candidates[own_numbers[at]], values)
 
-        return Sample(evaluate_nodes(case, evaluate, store=store, known=right), {})
+        return Sample(evaluate_nodes(case, evaluate, store=store, earlier=right), {})
 
     with np.errstate(all="ignore"):
         yield from map(taken, range(max(map(len, numbers.values()))))
@@ -258,7 +258,7 @@ def samples(
             return band.moved(choose(band, numbers[slot]))
 
         with np.errstate(all="ignore"):
-            return Sample(evaluate_nodes(case, evaluate, store=store, known=right), beyond)
+            return Sample(evaluate_nodes(case, evaluate, store=store, earlier=right), beyond)
 
     if whole is not None:
         yield Sample(_with_truncated_stores(case, evaluate, right, whole), {})
@@ -291,12 +291,12 @@ def _with_truncated_stores(
         return values
 
     stores: dict[Slot, Array] = {}
-    evaluate_nodes(whole.case, evaluate, store=truncate, known=whole.values)
+    evaluate_nodes(whole.case, evaluate, store=truncate, earlier=whole.values)
     return evaluate_nodes(
         case,
         evaluate,
         store=lambda node, own, tensor, values: stores[node.name, tensor],
-        known=right,
+        earlier=right,
     )
 
 
@@ -324,7 +324,7 @@ def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, A
                 return values
             return _rounded_by_chance(values, generator)
 
-        return evaluate_nodes(whole.case, evaluate, store=store, known=whole.values).outputs
+        return evaluate_nodes(whole.case, evaluate, store=store, earlier=whole.values).outputs
 
     return whole.values.outputs, *(partly(sample) for sample in range(_FUSED_SAMPLES))
 

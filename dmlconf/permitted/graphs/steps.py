@@ -231,7 +231,7 @@ def _outputs_at(
         interval = ranges.get((node.name, tensor))
         return values if interval is None else _outward(interval[end], values, up=end == 1)
 
-    evaluated = evaluate_nodes(case, evaluate, store=store, known=right)
+    evaluated = evaluate_nodes(case, evaluate, store=store, earlier=right)
     outputs: dict[Slot, Interval] = {}
     for name, tensor in steps:
         values = evaluated.outputs[name, tensor]
@@ -345,7 +345,7 @@ def _evaluated(
         each = numbers.get((node.name, tensor))
         return values if each is None else each[min(choice, len(each) - 1)]
 
-    return evaluate_nodes(case, evaluate, store=store, known=right)
+    return evaluate_nodes(case, evaluate, store=store, earlier=right)
 
 
 def _equal(one: Array, other: Array) -> Array:
