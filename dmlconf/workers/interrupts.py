@@ -155,8 +155,8 @@ def raise_if_interrupted() -> None:
 def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
     """Defer interrupts, and raise the first of them at the end of the block.
 
-    If the block raises an exception, the interrupts are lost. Outside the main thread, the block
-    has no effect.
+    If the block raises an exception, the interrupts are lost. The end of `GRACE_SECONDS` is
+    deferred, too. Outside the main thread, the block has no effect.
 
     Args:
         inherited: whether processes that start in the block ignore interrupts.
@@ -170,7 +170,10 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
 
 @contextmanager
 def discarded_interrupts() -> Iterator[None]:
-    """Ignore interrupts in the block. Outside the main thread, the block has no effect."""
+    """Ignore interrupts in the block, but only defer the end of `GRACE_SECONDS` to its end.
+
+    Outside the main thread, the block has no effect.
+    """
     with _noted_interrupts([], inherited=False):
         yield
 
@@ -181,11 +184,20 @@ def _noted_interrupts(pending: list[int], *, inherited: bool) -> Iterator[None]:
         yield
         return
     handlers: dict[int, _Handler] = {}
+    from_timer: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        if _Requests.overdue:
+            _Requests.overdue = False
+            from_timer.append(number)
+        else:
+            pending.append(number)
+
     for number in INTERRUPTS:
         handler = signal.getsignal(number)
         if callable(handler):
             handlers[number] = handler
-            signal.signal(number, lambda received, frame: pending.append(received))
+            signal.signal(number, note)
     # A signal mask of this thread would not do: one of NumPy's threads would get the signal.
     try:
         with children_ignore_interrupts() if inherited else nullcontext():
@@ -193,3 +205,6 @@ def _noted_interrupts(pending: list[int], *, inherited: bool) -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+    if from_timer and _Requests.pending:
+        _Requests.overdue = True
+        signal.raise_signal(from_timer[0])
