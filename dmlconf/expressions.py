@@ -9,7 +9,6 @@ expression are limited (`dmlconf.limits`).
 from __future__ import annotations
 
 import ast
-import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,11 +17,19 @@ from sys import getsizeof
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
+from dmlconf.arithmetic import (
+    bounded,
+    divide,
+    exact,
+    floor_divide,
+    modulo,
+    multiply,
+    subtract,
+)
 from dmlconf.limits import (
     LONGEST_EXPRESSION,
     LONGEST_RANGE,
     LONGEST_VALUE,
-    MOST_BITS,
     MOST_CONDITION_STEPS,
     MOST_EXPRESSION_BYTES,
 )
@@ -182,14 +189,8 @@ def _range(*bounds: int) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _bounded(value: Any) -> Any:
-    if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        raise ExpressionError(f"a number of more than {MOST_BITS} bits")
-    return value
-
-
 def _product(values: Iterable[int]) -> Any:
-    return reduce(_multiply, values, 1)
+    return reduce(multiply, values, 1)
 
 
 def _sum(values: Iterable[Any], *others: Any) -> Any:
@@ -199,8 +200,8 @@ def _sum(values: Iterable[Any], *others: Any) -> Any:
     for value in values:
         if not isinstance(value, int | float):
             raise ExpressionError("sum() takes numbers only")
-        total += value
-    return _bounded(total)
+        total = exact(total + value, total, value)
+    return bounded(total)
 
 
 def _add(left: Any, right: Any) -> Any:
@@ -209,7 +210,7 @@ def _add(left: Any, right: Any) -> Any:
         if len(total) > LONGEST_VALUE:
             raise ExpressionError(_too_long("+"))
         return total
-    return _bounded(total)
+    return bounded(exact(total, left, right))
 
 
 def _too_long(what: str) -> str:
@@ -264,17 +265,6 @@ def _same(values: Iterable[Any]) -> bool:
     first, *others = tuple(values) or (None,)
     return all(value == first for value in others)
 
-
-def _numbers_only(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def guarded(left: Any, right: Any) -> Any:
-        if isinstance(left, int | float) and isinstance(right, int | float):
-            return _bounded(operation(left, right))
-        raise ExpressionError("* and % take numbers only")
-
-    return guarded
-
-
-_multiply: Final = _numbers_only(operator.mul)
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "abs": abs,
@@ -361,8 +351,15 @@ _NODES: Final = (
     ast.Store,
 )
 
-# Operators that could exhaust memory on text and tuples, and the functions called instead.
-_GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
+# Operators that could exhaust memory or round large integers, and the functions called instead.
+_GUARDS: Final = {
+    ast.Add: "_add",
+    ast.Div: "_divide",
+    ast.FloorDiv: "_floor_divide",
+    ast.Mod: "_modulo",
+    ast.Mult: "_multiply",
+    ast.Sub: "_subtract",
+}
 
 # If memory is counted, `_Evaluation.helpers` replace the functions in `_REPLACED`, and what those
 # in `_MAKING` return is counted.
@@ -512,8 +509,11 @@ _BUDGET: Final = "_budget"
 _GLOBALS: Final[dict[str, Any]] = {
     "__builtins__": {},
     "_add": _add,
-    "_multiply": _multiply,
-    "_modulo": _numbers_only(operator.mod),
+    "_divide": divide,
+    "_floor_divide": floor_divide,
+    "_modulo": modulo,
+    "_multiply": multiply,
+    "_subtract": subtract,
     **FUNCTIONS,
 }
 

@@ -47,6 +47,7 @@ _FORM: Final = "2"
 """Version of the format of the store's entries."""
 
 JUDGING_SOURCES: Final = (
+    "arithmetic.py",
     "backends/protocol.py",
     "backends/recording",
     "cases",

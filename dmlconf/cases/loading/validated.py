@@ -30,6 +30,7 @@ _SOURCES: Final = (
     "catalogue",
     "documents",
     "tensors",
+    "arithmetic.py",
     "expressions.py",
     "limits.py",
     "resources.py",
