@@ -198,7 +198,8 @@ def activation_hardmax1_candidates(
     be 0 or 1.
 
     Measured on DirectML 1.13.1 and 1.15.4: if a row of 1,024 elements ends with NaN, its last
-    output is 1.
+    output is 1. On 1.8.0 to 1.15.4, a NaN at the end of a row of 1,000 or 1,023 elements may hide
+    the largest one. One output of each such row is 1, which candidates of elements cannot say.
     """
     chosen = activation_hardmax1(InputTensor, OutputTensor, Axes)
     over = distinct_axes(Axes)
