@@ -59,6 +59,8 @@ def parsed_json(content: bytes, *, unique: bool = False, whole: bool = False) ->
         raise TreeError(f"nested deeper than {DEEPEST_JSON} levels") from error
     except TreeError:
         raise
+    except UnicodeDecodeError as error:
+        raise TreeError(f"not UTF-8: byte {error.object[error.start]:#04x}") from error
     except ValueError as error:
         raise TreeError(str(error)) from error
     # Text with few brackets cannot be deep, so its values need no check.

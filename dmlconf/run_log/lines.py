@@ -69,7 +69,7 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
                 except ValueError as error:
                     if not line.endswith(b"\n") and number > 1:
                         return
-                    what = "not a run log of dmlconf: not JSON" if number == 1 else "not JSON"
+                    what = "not a dmlconf run log: not JSON" if number == 1 else "not JSON"
                     raise InvalidLogError(f"{path}:{number}: {what}: {error}") from error
                 if not own:
                     _check(path, number, record)

@@ -266,7 +266,7 @@ def _read(path: Path, own: bool, keep: Callable[[Verdict], Verdict], most_object
     for entry in attempts.values():  # The run died before these cases had verdicts.
         logged.add(entry)
     if header is None:
-        raise not_a_log(path, 1, "its first line is not a header")
+        raise not_a_log(path, 1, "the file is empty")
     repeated = logged.repeated()
     if not header.selected and footer is None:
         header = replace(header, selected=_begun(logged))

@@ -184,7 +184,7 @@ def test_exit_code_is_4_for_an_unusable_backend(tmp_path: Path, backend: str, me
     [
         (["-k", "nothing-is-called-so"], "no case was selected"),
         (["-k", "no-such"], "-k no-such and the other options leave none"),
-        (["--tag", "documentd"], "no case has the tag documentd; the tags are tile"),
+        (["--tag", "documentd"], "no case has the tag documentd; the only tag is tile"),
         (["--tag", "tlie"], "no case has the tag tlie; did you mean tile?"),
         (["--case", "zzzzz"], "there is no case zzzzz; `dmlconf list` lists all"),
         (["--case", "tile/tile/statd"], "did you mean tile/tile/stated?"),

@@ -137,13 +137,25 @@ def test_doctor_skips_a_log_that_was_removed(tmp_path: Path) -> None:
         (["history", "ad"], 2, "dmlconf history has no command 'ad': did you mean add?"),
         (["new", "xyz"], 2, "dmlconf new has no command 'xyz': use one of case"),
         (["list", "tile/*"], 3, "hint: --case 'tile/*' chooses cases by identifier"),
-        (["report", "text"], 3, "text:1: not a run log of dmlconf: not JSON"),
+        (["report", "text"], 3, "text:1: not a dmlconf run log: not JSON"),
+        (
+            ["report", "binary"],
+            3,
+            "binary:1: not a dmlconf run log: not JSON: not UTF-8: byte 0xd0",
+        ),
+        (["report", "empty"], 3, "empty:1: not a dmlconf run log: the file is empty"),
+        (["show", "text"], 5, "text is a file, not a case; `dmlconf list text` lists its cases"),
+        (["fuzz", "--cases", "abc"], 2, "'abc' is not a whole number."),
+        (["fuzz", "--cases", "1.5"], 2, "'1.5' is not a whole number."),
+        (["run", "--timeout", "abc"], 2, "'abc' is not a number."),
     ],
 )
 def test_mistyped_arguments_get_a_helpful_error(
     tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     (tmp_path / "text").write_text("text\n", "utf-8")
+    (tmp_path / "binary").write_bytes(b"\x7fELF\xd0a\n")
+    (tmp_path / "empty").touch()
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == code
     assert message in done.stderr

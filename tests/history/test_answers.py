@@ -476,7 +476,7 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
         (
             ["add", "--database", "h.sqlite", "text"],
             3,
-            "text:1: not a run log of dmlconf: not JSON",
+            "text:1: not a dmlconf run log: not JSON",
         ),
         (["regressions", "--since", "May", "--database", "h.sqlite"], 2, "is not a date such as"),
         (["regressions", "--since", "#9", "--database", "h.sqlite"], 2, "there is no run #9"),

@@ -1,8 +1,7 @@
-"""Options for backends, worker processes, ending a run early, and colours; the type `Number`."""
+"""Options for backends, worker processes, ending a run early, and colours."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,12 +14,12 @@ from dmlconf.backends.options import split_options
 from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP
+from dmlconf.cli.common.parameter_types import Number, WholeNumber
 from dmlconf.cli.common.path_types import EXISTING_FILE
 from dmlconf.workers.execution import WORKER_MEMORY
 from dmlconf.workers.processors import usable_processors
 
 __all__ = [
-    "Number",
     "backend_option",
     "backend_options",
     "color_option",
@@ -32,19 +31,6 @@ __all__ = [
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-class Number(click.FloatRange):
-    """A number in a range. NaN is refused, unlike in the base class."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number, or fail as the base class does."""
-        number = float(super().convert(value, param, ctx))
-        if math.isnan(number):
-            self.fail(f"{value} is not a number in the range {self._describe_range()}.", param, ctx)
-        return number
 
 
 def backend_option(
@@ -115,7 +101,7 @@ backend_options: Final = options(
         default=WORKER_MEMORY >> 20,
         show_default=True,
         metavar="MIB",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         group=BACKEND_GROUP,
         help="Replace a worker process between batches once it has grown by this much.",
     ),
@@ -140,7 +126,7 @@ early_end_options: Final = options(
     ),
     option(
         "--max-failures",
-        type=click.IntRange(min=1),
+        type=WholeNumber(min=1),
         metavar="N",
         group=BACKEND_GROUP,
         help="Stop after N failures.",

@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from dmlconf.cli.common.command import option
+from dmlconf.cli.common.parameter_types import WholeNumber
 from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.output.files import OutputError, require_folder
 
@@ -26,7 +27,7 @@ folder_option: Final = option(
 
 block_nodes_option: Final = option(
     "--block-nodes",
-    type=click.IntRange(min=2),
+    type=WholeNumber(min=2),
     metavar="N",
     help="Write blocks of at most N nodes of each larger graph as cases, too.",
 )

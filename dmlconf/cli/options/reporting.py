@@ -13,7 +13,7 @@ import click
 
 from dmlconf.cli.common.command import option
 from dmlconf.cli.common.completion import completion_among
-from dmlconf.cli.common.parameter_types import ParamType
+from dmlconf.cli.common.parameter_types import ParamType, WholeNumber
 from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.output.preflight import require_replaceable
 from dmlconf.documents.files import make_folders, remove_folders, resolved
@@ -122,7 +122,7 @@ def detail_options(function: _Function) -> _Function:
         option(
             "--durations",
             default=0,
-            type=click.IntRange(min=0),
+            type=WholeNumber(min=0),
             metavar="N",
             group=REPORT_GROUP,
             help="List the N slowest cases.",

@@ -10,7 +10,7 @@ import click
 
 from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import Number
+from dmlconf.cli.common.parameter_types import Number
 from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import counted
 from dmlconf.reports.runs.summary import status_counts

@@ -33,6 +33,7 @@ from dmlconf.cli.common.completion import (
 )
 from dmlconf.cli.common.configuration import BACKEND_GROUP, CHOICE_GROUP, configured_profiles
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import WholeNumber
 from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.case_lists import LATEST, CaseList, failed_cases, listed_cases
 from dmlconf.cli.options.named_operators import operator_option
@@ -70,7 +71,7 @@ paths_argument: Final = arguments("paths", type=ANY_PATH)
 
 def challenge_option(text: str, **attributes: Any) -> Callable[[_Function], _Function]:
     """Return a decorator that adds the option `--challenge`."""
-    number = click.IntRange(1, 2**64 - 1)
+    number = WholeNumber(1, 2**64 - 1)
     return option("--challenge", metavar="N", type=number, help=text, **attributes)
 
 
@@ -426,7 +427,8 @@ def nothing_selected(
     if failed is not None and not failed.cases:
         message += f": no case failed in the run of {failed.source}"
     elif unknown:
-        hint = name_hint(unknown[0], known_tags, f"the tags are {', '.join(known_tags)}")
+        are = "the only tag is" if len(known_tags) == 1 else "the tags are"
+        hint = name_hint(unknown[0], known_tags, f"{are} {', '.join(known_tags)}")
         message += f": no case has the tag {unknown[0]}; {hint}"
     elif identifiers:
         whole = all("/" in identifier for identifier in identifiers)
@@ -438,8 +440,14 @@ def nothing_selected(
             missing = resolved(identifiers, names)[1]
         if missing:
             near = nearest(missing[0], names)
-            message += f": there is no case {missing[0]}"
-            message += f"; did you mean {near}?" if near else "; `dmlconf list` lists all"
+            if not near and Path(missing[0]).exists():
+                quoted = shlex.quote(missing[0])
+                kind = "folder" if Path(missing[0]).is_dir() else "file"
+                message += f": {missing[0]} is a {kind}, not a case"
+                message += f"; `dmlconf list {quoted}` lists its cases"
+            else:
+                message += f": there is no case {missing[0]}"
+                message += f"; did you mean {near}?" if near else "; `dmlconf list` lists all"
         else:
             message += f": the other options leave out --case {shlex.quote(identifiers[0])}"
     elif selection.get("keywords"):

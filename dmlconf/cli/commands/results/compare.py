@@ -9,8 +9,9 @@ import click
 
 from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import Number
 from dmlconf.cli.common.path_types import ANY_PATH
-from dmlconf.cli.options.backend import Number, color_option
+from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.reporting import REPORT_GROUP, parse_reports, report_option, write
 from dmlconf.cli.options.run_exit_code import severity
 from dmlconf.cli.options.timing import FACTOR, FAIL_SLOWER_HELP, too_slow

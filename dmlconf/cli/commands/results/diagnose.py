@@ -17,8 +17,9 @@ from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
+from dmlconf.cli.common.parameter_types import Number, WholeNumber
 from dmlconf.cli.common.path_types import FOLDER
-from dmlconf.cli.options.backend import Number, backend_option, timeout_option
+from dmlconf.cli.options.backend import backend_option, timeout_option
 from dmlconf.cli.options.run_exit_code import NO_KNOWN_FAULTS_HELP
 from dmlconf.cli.options.selection import load_chosen, nothing_selected, paths_argument, suite_paths
 from dmlconf.cli.output.console import say
@@ -76,7 +77,7 @@ class _Failure:
     "--groups",
     default=_MOST_GROUPS,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     help="Diagnose at most N groups, the largest first; with --order, N failures.",
 )

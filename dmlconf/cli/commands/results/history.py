@@ -14,6 +14,7 @@ import click
 from dmlconf.cli.common.command import Command, Group, arguments, option, options
 from dmlconf.cli.common.completion import complete_tag
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import WholeNumber
 from dmlconf.cli.common.path_types import ANY_PATH, EXISTING_FOLDER, FOLDER
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say
@@ -357,7 +358,7 @@ def _write_site(folder: Path, address: str | None, database: str | None) -> int:
     "--port",
     default=8177,
     show_default=True,
-    type=click.IntRange(0, 65535),
+    type=WholeNumber(0, 65535),
     help="The port; 0 takes one that is free.",
 )
 @_database_option
@@ -381,7 +382,7 @@ def _serve_pages(host: str, port: int, database: str | None) -> int:
 @option("--before", metavar="DATE", help="Remove the runs that started before this date.")
 @option(
     "--keep",
-    type=click.IntRange(1),
+    type=WholeNumber(1),
     metavar="N",
     help="Keep the latest N runs of each environment, and remove the others.",
 )

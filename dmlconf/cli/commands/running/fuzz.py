@@ -21,8 +21,9 @@ from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
+from dmlconf.cli.common.parameter_types import Number, WholeNumber
 from dmlconf.cli.common.path_types import FOLDER
-from dmlconf.cli.options.backend import Number, backend_option, color_option, early_end_options
+from dmlconf.cli.options.backend import backend_option, color_option, early_end_options
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.named_operators import expand_operators, operator_option
 from dmlconf.cli.options.reporting import (
@@ -101,7 +102,7 @@ def _operators(
     "--nodes",
     default=MOST_NODES,
     show_default=True,
-    type=click.IntRange(1, 100),
+    type=WholeNumber(1, 100),
     metavar="N",
     group=_CHOICE_GROUP,
     help="Generate graphs of at most N random nodes.",
@@ -121,7 +122,7 @@ def _operators(
 )
 @option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="N",
     group=_CHOICE_GROUP,
     help="Generate the cases of this seed; a random one if not given. With the same choices, the "
@@ -130,7 +131,7 @@ def _operators(
 @option(
     "--cases",
     "count",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     group=_CHOICE_GROUP,
     help=f"Generate N cases of each operator, or N graphs; {_CASES} without --time and --number.",
@@ -147,7 +148,7 @@ def _operators(
     "--number",
     "numbers",
     multiple=True,
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="N",
     group=_CHOICE_GROUP,
     help="Generate only the case of this number, for each operator.",

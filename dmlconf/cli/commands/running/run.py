@@ -15,6 +15,7 @@ from dmlconf.cli.common.cache import checked_files, figure_cache
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP, configuration_file
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import WholeNumber
 from dmlconf.cli.common.path_types import EXISTING_FILE, FOLDER
 from dmlconf.cli.options.backend import (
     backend_option,
@@ -112,14 +113,14 @@ _QUICK: Final = (
     "--repeat",
     default=1,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     group=BACKEND_GROUP,
     help="Run each case N times; the first failure counts.",
 )
 @option(
     "--shuffle",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="SEED",
     group=BACKEND_GROUP,
     help="Run the cases in a random order determined by the seed.",
@@ -128,7 +129,7 @@ _QUICK: Final = (
     "--retries",
     default=0,
     show_default=True,
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="N",
     group=BACKEND_GROUP,
     help="Run each failing case N more times; one that then passes "

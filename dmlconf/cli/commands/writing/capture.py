@@ -22,6 +22,7 @@ from dmlconf.capture.model_runs.onnx_model import OUTPUTS_DIFFER, parsed_dimensi
 from dmlconf.capture.model_runs.onnx_sessions import ModelError
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import WholeNumber
 from dmlconf.cli.common.path_types import EXISTING_FILE
 from dmlconf.cli.options.captured_folder import (
     block_nodes_option,
@@ -88,7 +89,7 @@ _MODEL_GROUP: Final = "Run an ONNX model"
 )
 @option(
     "--dispatches",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=1,
     show_default=True,
     metavar="N",
@@ -96,7 +97,7 @@ _MODEL_GROUP: Final = "Run an ONNX model"
 )
 @option(
     "--most-data",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=1024,
     show_default=True,
     metavar="MIB",

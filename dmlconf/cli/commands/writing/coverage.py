@@ -17,7 +17,8 @@ from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_na
 from dmlconf.catalogue.model import Entry, Operator
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import Number, color_option
+from dmlconf.cli.common.parameter_types import Number
+from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths

@@ -12,7 +12,8 @@ import click
 from dmlconf.cases.selecting.selection import CAPTURED_TAG, MODEL_TAG, graphs_in
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.options.backend import Number, color_option, jobs_option
+from dmlconf.cli.common.parameter_types import Number, WholeNumber
+from dmlconf.cli.options.backend import color_option, jobs_option
 from dmlconf.cli.options.models import leave_out_models
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.cli.options.selection import (
@@ -69,7 +70,7 @@ def _thresholds(
 )
 @option(
     "--sample",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     metavar="N",
     help="Try at most N cases of each operator and of each driver defect. An unexplained driver "
     "defect that fewer than three of them notice (if N is 1 or 2, none) is tried on all cases, and "
@@ -77,7 +78,7 @@ def _thresholds(
 )
 @option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     default=0,
     metavar="N",
     help="The random seed for samples and for the elements to perturb.",
