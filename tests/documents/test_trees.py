@@ -50,7 +50,7 @@ def test_json_within_the_limits_is_read(content: bytes, value: Any) -> None:
         # About 10**349.
         (b"[" + b"9" * 250 + b"e99]", "is larger than FLOAT64 holds"),
         (b"{", "Expecting property name"),
-        (b"\xff", "codec can't decode"),
+        (b"\xff", "not UTF-8: byte 0xff"),
         (b"", "Expecting value"),
     ],
 )
