@@ -44,6 +44,14 @@ GEMM = (
     "Alpha: ALPHA, Beta: 0"
 )
 
+SOFTPLUS = "{operator: ACTIVATION_PARAMETRIC_SOFTPLUS, Alpha: 100, Beta: -1.0e+38}"
+
+SUM_AND_SOFTPLUS = (
+    "ATensor: {Sizes: [2], DataType: FLOAT32, values: [-2.0e-23, 2.0e-23]}, "
+    "BTensor: {Sizes: [2], DataType: FLOAT32, values: [0, 0]}, "
+    f"OutputTensor: {{Sizes: [2], DataType: FLOAT32}}, FusedActivation: {SOFTPLUS}"
+)
+
 POW = (
     "InputTensor: {Sizes: [2], DataType: INT16, values: [-32767, 3]}, "
     "ExponentTensor: {Sizes: [2], DataType: FLOAT32, values: [-1.0e-45, 0]}, "
@@ -77,12 +85,39 @@ CASES: list[Any] = [
         [[0.03402804955840111, 6.9314718e-21]],
         [[0.1, 6.9314718e-21], [0.034028, 7e-21]],
     ),
-    # 100 * -1e38 overflows. DirectML 1.9.0 gives infinity for the first element.
+    # 100 * -1e38 overflows. DirectML 1.8.0 to 1.15.4 give infinity for the first element.
     (
         "ACTIVATION_PARAMETRIC_SOFTPLUS",
         unary("[-2.0e-23, 2.0e-23]", "Alpha: 100, Beta: -1.0e+38"),
         [[INFINITY, 0], [2e17, 0]],
-        [[2e17, INFINITY], [2e17, 2e17]],
+        [[2e17, INFINITY], [2e17, 2e17], [5, 0], [5e17, 0], [NAN, 0], [-INFINITY, 0]],
+    ),
+    # The results are 1e37 and 69.3. DirectML 1.15.4 gives infinity for the first element.
+    (
+        "ACTIVATION_PARAMETRIC_SOFTPLUS",
+        unary("[-0.001, 0]", "Alpha: 100, Beta: -1.0e+38", "FLOAT16"),
+        [[INFINITY, 69.3], [65504, 69.3]],
+        [[65472, 69.3], [5, 69.3], [NAN, 69.3], [-INFINITY, 69.3], [INFINITY, INFINITY]],
+    ),
+    (
+        "ACTIVATION_PARAMETRIC_SOFTPLUS",
+        unary("[-0.001, 1]", "Alpha: -2.0e+4, Beta: -1.0e+35", "FLOAT16"),
+        [[-INFINITY, 0], [-65504, 0]],
+        [[-65472, 0], [INFINITY, 0], [NAN, 0]],
+    ),
+    (
+        "ELEMENT_WISE_ADD1",
+        SUM_AND_SOFTPLUS,
+        [[INFINITY, 0], [2e17, 0]],
+        [[5, 0], [NAN, 0], [-INFINITY, 0], [2e17, INFINITY]],
+    ),
+    (
+        "GEMM",
+        GEMM.replace("A}", "[-2.0e-23, 0]}")
+        .replace("B}", "[1, -1, 0, 0]}")
+        .replace("ALPHA", f"1, FusedActivation: {SOFTPLUS}"),
+        [[INFINITY, 0], [2e17, 0]],
+        [[5, 0], [5e17, 0], [NAN, 0], [-INFINITY, 0], [2e17, INFINITY]],
     ),
     # 100 * 1e38 * 1 overflows, too.
     (

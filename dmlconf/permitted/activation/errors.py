@@ -9,12 +9,13 @@ Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.permitted.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP
+from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import (
     LARGEST_FLOAT32,
@@ -22,7 +23,7 @@ from dmlconf.tensors.float_limits import (
     LEAST_SUBNORMAL_FLOAT32,
 )
 
-__all__ = ["ERRORS"]
+__all__ = ["ERRORS", "infinite_by_factor"]
 
 _LARGE: Final = 2.0**126
 """From here on, a small multiple of a number may overflow FLOAT32."""
@@ -121,15 +122,28 @@ def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
     value = np.logaddexp(0.0, product)
     # A kernel may multiply log2 by Alpha * ln(2). This factor and Beta may be 0 if subnormal.
     vanishes = min(abs(Alpha), abs(Beta)) < 2 * LEAST_NORMAL_FLOAT32
-    # Measured: if Beta * x is large, the result is (Alpha * Beta) * x. That factor may be subnormal
-    # or overflow: if Alpha is 100 and Beta -1e38, DirectML 1.9.0 gives infinity for -2e-23.
-    factor = abs(Alpha * Beta)
-    of_factor = np.abs(Alpha * product) if factor < LEAST_NORMAL_FLOAT32 else 0.0
-    if np.isfinite(factor) and factor > LARGEST_FLOAT32:
-        # A result that overflows itself is infinite either way.
-        of_factor = np.where(np.abs(Alpha * product) <= LARGEST_FLOAT32, ANY_RESULT, 0.0)
+    # Measured: if Beta * x is large, the result is (Alpha * Beta) * x, whose factor may be subnormal.
+    of_factor = np.abs(Alpha * product) if abs(Alpha * Beta) < LEAST_NORMAL_FLOAT32 else 0.0
     magnified = _magnified(Alpha, value, error) + np.where(product > 1, of_factor, 0.0)
     return np.where(vanishes & np.isinf(value), ANY_RESULT, magnified)
+
+
+def infinite_by_factor(x: Array, activation: Mapping[str, Any]) -> Array | None:
+    """Return where an activation may be infinite since a product of its attributes overflows.
+
+    The infinity has the sign of the result. None if no element may be infinite for this reason.
+
+    Measured on DirectML 1.8.0 to 1.15.4: for large x PARAMETRIC_SOFTPLUS is (Alpha * Beta) * x.
+    With an Alpha of 100 and a Beta of -1e38 it is infinite for -2e-23, and 131 for -1e-38.
+    """
+    if activation.get("operator") != "ACTIVATION_PARAMETRIC_SOFTPLUS":
+        return None
+    attributes = attributes_of(activation)
+    factor = abs(attributes["Alpha"] * attributes["Beta"])
+    if not np.isfinite(factor) or factor <= LARGEST_FLOAT32:
+        return None
+    infinite: Array = attributes["Beta"] * x > 1
+    return infinite if infinite.any() else None
 
 
 def _softplus(x: Array, Steepness: float) -> Array:

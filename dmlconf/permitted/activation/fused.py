@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.permitted.activation.errors import ERRORS
+from dmlconf.permitted.activation.errors import ERRORS, infinite_by_factor
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.permitted.numbers.half import overflow_results
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, MOST_ROUNDINGS, STEP
@@ -218,6 +218,9 @@ def activated_error_scale(
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
             scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)
+        infinite = infinite_by_factor(values, activation)
+        if infinite is not None:
+            others.append(np.where(infinite, np.copysign(np.inf, result), result))
         if error_scale.overflows is not None:
             # If the sum overflows, the activation may return any of its limits.
             scale = np.where(error_scale.overflows, ANY_RESULT, scale)

@@ -1,16 +1,17 @@
 """Permitted errors of activations that are operators of their own.
 
-Each `..._interval` function returns the least and the greatest right values.
+Each `..._interval` function returns the least and the greatest right values, and
+`activation_parametric_softplus_candidates` returns several such intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.activation.errors import ERRORS
+from dmlconf.permitted.activation.errors import ERRORS, infinite_by_factor
 from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.formulas import attributes_of
@@ -28,7 +29,7 @@ __all__ = [
     "activation_leaky_relu_interval",
     "activation_linear_interval",
     "activation_parameterized_relu_interval",
-    "activation_parametric_softplus_interval",
+    "activation_parametric_softplus_candidates",
     "activation_relu_interval",
     "activation_scaled_elu_interval",
     "activation_scaled_tanh_interval",
@@ -75,7 +76,23 @@ activation_leaky_relu_interval = _interval("ACTIVATION_LEAKY_RELU")
 
 activation_linear_interval = _interval("ACTIVATION_LINEAR")
 
-activation_parametric_softplus_interval = _interval("ACTIVATION_PARAMETRIC_SOFTPLUS")
+
+def activation_parametric_softplus_candidates(
+    InputTensor: Array, OutputTensor: TensorDesc, **attributes: float
+) -> Sequence[Interval]:
+    """Return the candidates of PARAMETRIC_SOFTPLUS: its interval, and infinities by overflow.
+
+    A kernel may multiply Alpha by Beta first, and their product may overflow.
+    """
+    operator = "ACTIVATION_PARAMETRIC_SOFTPLUS"
+    lowest, highest = _interval(operator)(InputTensor, OutputTensor, **attributes)
+    infinite = infinite_by_factor(wide(InputTensor), {"operator": operator, **attributes})
+    if infinite is None:
+        return [(lowest, highest)]
+    infinity = np.copysign(lowest.dtype.type(np.inf), attributes["Alpha"], dtype=lowest.dtype)
+    other = np.where(infinite, infinity, lowest), np.where(infinite, infinity, highest)
+    return [(lowest, highest), other]
+
 
 activation_relu_interval = _interval("ACTIVATION_RELU")
 

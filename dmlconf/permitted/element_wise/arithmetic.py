@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.permitted.activation.errors import ERRORS
+from dmlconf.permitted.activation.errors import ERRORS, infinite_by_factor
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.formulas import attributes_of
@@ -77,7 +77,11 @@ def element_wise_add1_interval(
         narrow = [value.astype(ends[0].dtype) for value in of_ends]
         undefined = np.isnan(of_ends).any(0) & ~np.isnan(exact)
         undefined |= np.equal(errors, ANY_RESULT).any(0)
-        hull = np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
+        infinite = infinite_by_factor(total, FusedActivation)
+        if infinite is not None:
+            overflowed = np.where(infinite, np.copysign(np.inf, exact), exact)
+            narrow.append(overflowed.astype(lowest.dtype))
+        hull = np.fmin.reduce([lowest, *narrow]), np.fmax.reduce([highest, *narrow])
         return anything_where(undefined, hull)
 
 

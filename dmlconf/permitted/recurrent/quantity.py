@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.permitted.activation.errors import ERRORS
+from dmlconf.permitted.activation.errors import ERRORS, infinite_by_factor
 from dmlconf.permitted.activation.fused import activated_error_scale
 from dmlconf.permitted.numbers.error_scale import LONGEST_WHOLE, ErrorScale
 from dmlconf.permitted.numbers.rounding import (
@@ -273,6 +273,9 @@ class Quantity(Values):
         spreads = self._activated_spreads(activation, value, error)
         # Activations of NaN are not documented, and differ between layers.
         undefined = overflowed | np.isnan(self.value) | self._open()
+        infinite = infinite_by_factor(self.value, activation.desc)
+        if infinite is not None:
+            undefined |= infinite
         if (subnormal := _subnormal(value)).any():
             error_scale += ErrorScale(np.where(subnormal, _own_size(value), 0.0))
         return Quantity(value, error_scale.open_where(undefined), spreads)
