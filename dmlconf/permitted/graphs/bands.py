@@ -182,6 +182,7 @@ def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
             ends = permitted_ends(other, rule, allowance)
             least, greatest = (end.reshape(right.shape) for end in ends)
             lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
+            nan = _either(nan, _other_nan(right, [(other, other)]))
     return Band(right, lowest, highest, open_elements, overflows, nan)
 
 
@@ -226,6 +227,12 @@ def _stacked(cases: Sequence[Case]) -> Case:
     inputs = [case.inputs() for case in cases]
     arrays = {name: np.stack([each[name] for each in inputs]) for name in inputs[0]}
     return cases[0].with_tensors(longer).with_data(arrays)
+
+
+def _either(one: Array | None, other: Array | None) -> Array | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one | other
 
 
 def _other_nan(right: Array, intervals: Sequence[Interval]) -> Array | None:

@@ -232,33 +232,38 @@ def product_error_scale(
     `multiply` makes the products, of the type `dtype`. Sizes count as twice the largest number of a
     floating-point type at most: a product of 1e16 exceeds FLOAT16 whatever its errors are.
 
-    If a partial product of finite factors may overflow, the result may be infinite, with the sign
-    of the product, or NaN if a factor is 0. An infinite factor times a partial product that
-    underflows to 0 is NaN.
+    A partial product of finite factors may overflow or underflow. So may be right as well:
+
+    - an infinity with the sign of the product, if no factor is 0 or infinite;
+    - NaN, as infinity times 0, if a factor is 0 and others overflow, if a factor is infinite and
+      others underflow, or if some overflow and others underflow.
 
     Derived in docs/bounds.md, Products.
     """
+
+    def product_has(what: Array) -> Array:
+        present: Array = multiply(np.where(what, 0.0, 1.0)) == 0
+        return present
+
     absolute = np.abs(factors)
     product = multiply(absolute)
+    infinite, zero = product_has(np.isinf(absolute)), product_has(absolute == 0)
     finite = np.where(np.isfinite(absolute), absolute, 1.0)
-    ordinary = np.isfinite(product) & (product != 0)
+    ordinary = ~(infinite | zero | product_has(np.isnan(absolute)))
     largest = LARGEST_FLOAT32
     most = 2 * float(np.finfo(dtype).max) if dtype.kind == "f" else np.inf
-    smallest = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < LEAST_NORMAL_FLOAT32
-    beyond = (multiply(np.maximum(finite, 1.0)) > largest) & (product <= largest)
-    beyond |= smallest & (product > largest)
+    # Whether an order of factors exists in which a partial product overflows, or underflows.
+    up = multiply(np.maximum(finite, 1.0)) > largest
+    down = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < LEAST_NORMAL_FLOAT32
     # A subnormal intermediate may be flushed to zero or lose digits.
-    underflows = smallest & ordinary
-    sums = np.where(underflows, product / STEP, np.minimum(product, most))
-    # An infinity has the sign of the product if that is finite and not 0.
+    sums = np.where(down, product / STEP, np.minimum(product, most))
+    sums = np.where(ordinary, np.where(up & down, ANY_RESULT, sums), product)
     sides = None
-    if (beyond | (product > largest)).any():
-        either = (product == 0) | ~np.isfinite(product)
+    if (up & ordinary).any():
         signs = multiply(np.sign(factors))
-        sides = (
-            np.where(either | (signs < 0), -np.inf, 0.0),
-            np.where(either | (signs > 0), np.inf, 0.0),
-        )
-    return ErrorScale(
-        np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond, by_sign=sides
-    )
+        sides = np.where(signs < 0, -np.inf, 0.0), np.where(signs > 0, np.inf, 0.0)
+    scale = ErrorScale(sums, overflows=up & ordinary & (product <= largest), by_sign=sides)
+    nan = (zero & ~infinite & up) | (infinite & ~zero & down)
+    if not nan.any() or dtype.kind != "f":
+        return scale
+    return scale.with_others([np.where(nan, np.nan, multiply(factors))], dtype)

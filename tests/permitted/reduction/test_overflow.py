@@ -64,7 +64,10 @@ def test_overflowing_sum_has_the_sign_of_its_large_terms(
         ("[3.0e+38, -3.0e+38, 1, 1]", [-INFINITY], [INFINITY, NAN, 0]),
         ("[-3.0e+38, -3.0e+38, 1, 1]", [INFINITY], [-INFINITY, NAN, 0]),
         ("[1.0e+30, 1.0e+30, 1.0e-30, 1]", [1e30, INFINITY], [-INFINITY, NAN, 0]),
-        ("[3.0e+38, 3.0e+38, 0, 1]", [0, NAN], [1]),
+        ("[3.0e+38, 3.0e+38, 0, 1]", [0, NAN], [1, INFINITY, -INFINITY]),
+        ("[3.0e+38, 3.0e+38, 0, .inf]", [NAN], [0, 1, INFINITY, -INFINITY]),
+        ("[3.0e+38, 3.0e+38, 0, .nan]", [NAN], [0, 1, INFINITY, -INFINITY]),
+        ("[1.0e-30, 1.0e-30, -.inf, 1]", [-INFINITY, NAN], [0, 1, INFINITY]),
     ],
 )
 def test_overflowing_product_keeps_its_sign_except_beside_0(
@@ -89,3 +92,10 @@ def test_overflowing_sum_in_a_graph_has_the_sign_of_its_terms(
     case = graph(tmp_path, inputs, GRAPH, "sum")
     for value in (*right, *wrong):
         assert accepts(case, "y", [value]) == (value in right), value
+
+
+def test_a_product_beside_0_in_a_graph_is_0_or_nan(tmp_path: Path) -> None:
+    inputs = f"\n  x: {FOUR.replace('VALUES', '[3.0e+38, 3.0e+38, 0, 1]')}"
+    case = graph(tmp_path, inputs, GRAPH.replace("SUM", "MULTIPLY"), "sum")
+    for value in (0, NAN, INFINITY, -INFINITY, 1):
+        assert accepts(case, "y", [value]) == (value == 0 or math.isnan(value)), value
