@@ -160,6 +160,10 @@ class Accumulation:
         beyond: Array = np.isfinite(scale) & (scale > self._largest_sum(dtype))
         if self.errors.overflows is not None:
             beyond = beyond | self.errors.overflows
+        if self.half and self.errors.by_sign is not None:
+            # Finite terms may overflow FLOAT16 beside infinite ones.
+            least, greatest = (np.where(np.isfinite(s), s, 0.0) for s in self.errors.by_sign)
+            beyond = beyond | (np.maximum(-least, greatest) > self._largest_sum(dtype))
         return beyond if beyond.any() else None
 
     def overflowing_to(self, value: float, dtype: np.dtype[Any]) -> Array | None:
@@ -182,9 +186,12 @@ class Accumulation:
         least, greatest = map(select, self.errors.by_sign)
         largest = self._largest_sum(actual.dtype) * _NEARLY
         up, down = ~(greatest < largest), ~(least > -largest)
-        return np.where(
-            np.isnan(actual), up & down, np.isinf(actual) & np.where(actual > 0, up, down)
-        )
+        nan = up & down
+        # Beside an infinite term, an overflow to the opposite infinity makes NaN.
+        infinite = ~np.isfinite(select(self.errors.sums))
+        up &= ~(infinite & (greatest < np.inf))
+        down &= ~(infinite & (least > -np.inf))
+        return np.where(np.isnan(actual), nan, np.isinf(actual) & np.where(actual > 0, up, down))
 
     def _largest_sum(self, dtype: np.dtype[Any]) -> float:
         own = self.half or dtype.itemsize == 8

@@ -62,7 +62,8 @@ class SumErrors:
         by_sign: FLOAT64 bounds of the sum of the negative terms and of the sum of the positive
             terms, before later steps multiply them. An overflow gives infinity only if the positive
             terms exceed the largest number, negative infinity only if the negative terms do, and
-            NaN only if both do. None if the bounds are not known, or if nothing overflows.
+            NaN only if both do. Beside an infinite term, the opposite infinity is wrong. None if
+            the bounds are not known, or if nothing overflows.
     """
 
     sums: Array

@@ -114,20 +114,28 @@ class ErrorScale(SumErrors):
             self.by_sign,
         )
 
-    def signed(self, values: Array, terms: float = 1.0) -> ErrorScale:
+    def signed(
+        self, values: Array, terms: float = 1.0, of_finite: tuple[Array, Array] | None = None
+    ) -> ErrorScale:
         """Return the error scale of sums with the field `by_sign`.
 
         Args:
             values: the right results, FLOAT64, whose error scales are `sums`.
             terms: what the results are multiplied by to get the sums that may overflow: n for the
                 mean of n numbers.
+            of_finite: the results and the error scales if infinite terms are 0; None if no term is
+                infinite.
         """
         halves = 0.5 * terms
+        finite, sizes = of_finite or (values, self.sums)
         # FLOAT64 loses the sum of a few terms next to much larger ones of the other sign.
         with np.errstate(all="ignore"):
-            sizes = self.sums * (1 + _FLOAT64_LOSS)
-            by_sign = (values - sizes) * halves, (values + sizes) * halves
-        return replace(self, by_sign=by_sign)
+            sizes = sizes * (1 + _FLOAT64_LOSS)
+            least, greatest = (finite - sizes) * halves, (finite + sizes) * halves
+        if of_finite is not None:
+            least = np.where(values == -np.inf, values, least)
+            greatest = np.where(values == np.inf, values, greatest)
+        return replace(self, by_sign=(least, greatest))
 
     def with_others(self, results: Iterable[Array], dtype: np.dtype[Any]) -> ErrorScale:
         """Return the error scale with further results, in an output's type, that are as right."""

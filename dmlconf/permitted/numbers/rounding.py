@@ -22,6 +22,7 @@ __all__ = [
     "MOST_ROUNDINGS",
     "STEP",
     "anything_where",
+    "finite_or_zero",
     "finite_sizes",
     "finite_sum",
     "greatest_product",
@@ -77,6 +78,11 @@ def finite_sum(sizes: Array, over: tuple[int, ...] = (-1,), *, keepdims: bool = 
     """Return the sum of the finite sizes along axes."""
     total: Array = sizes.sum(over, keepdims=keepdims, where=np.isfinite(sizes))
     return total
+
+
+def finite_or_zero(tensor: Array) -> Array:
+    """Return finite elements, and 0 for others, FLOAT64."""
+    return np.where(np.isfinite(tensor), tensor.astype(np.float64), 0.0)
 
 
 def finite_sizes(tensor: Array) -> Array:

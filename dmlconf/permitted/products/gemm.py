@@ -9,7 +9,13 @@ import numpy as np
 from dmlconf.permitted.activation.fused import fused_error_scale, results_of_limited_products
 from dmlconf.permitted.activation.softmax import fused_softmax_error_scale
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
-from dmlconf.permitted.numbers.rounding import STEP, finite_sizes, overflows, sizes_of
+from dmlconf.permitted.numbers.rounding import (
+    STEP,
+    finite_or_zero,
+    finite_sizes,
+    overflows,
+    sizes_of,
+)
 from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single, wide
@@ -36,6 +42,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
     with np.errstate(all="ignore"):
         error_scale = gemm_sums(desc, absolute_c, abs(alpha), abs(beta), sizes_of)
         beyond = np.zeros(error_scale.shape, bool)
+        of_finite = None
         if abs(alpha) < 1:
             beyond |= overflows(gemm_sums(desc, None, 1.0, 0.0, sizes_of))
         if not np.isfinite(error_scale).all():
@@ -45,6 +52,10 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             factor = max(1.0, abs(alpha)) if np.isfinite(alpha) else 1.0
             finite = gemm_sums(desc, finite_c, factor, abs(beta), finite_sizes)
             beyond |= overflows(finite) & ~np.isnan(error_scale)
+            if np.isfinite([alpha, beta]).all():
+                finite_c = None if added is None else finite_or_zero(added)
+                factor = np.copysign(factor, alpha)
+                of_finite = gemm_sums(desc, finite_c, factor, beta, finite_or_zero), finite
         in_doubt = _zero_in_doubt(desc) if np.isinf(alpha) else np.zeros((), bool)
         quantum = quantum_of(alpha, desc.ATensor, desc.BTensor)
         if desc.CTensor is not None:
@@ -72,9 +83,12 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
                 # A sum of products that overflows makes a whole row of a fused SOFTMAX NaN.
                 beyond |= np.isfinite(products) & (np.abs(products) > LARGEST_FLOAT16)
         if activation is None:
-            if (beyond | overflows(error_scale)).any():
-                multiplied = max(1.0, 1 / abs(alpha)) if alpha else np.inf
-                sizes = sizes.signed(gemm_sums(desc, c, alpha, beta), multiplied)
+            greatest = error_scale if of_finite is None else of_finite[1]
+            if beyond.any() or overflows(greatest, dtype).any():
+                multiplied = 1.0
+                if of_finite is None:
+                    multiplied = max(1.0, 1 / abs(alpha)) if alpha else np.inf
+                sizes = sizes.signed(gemm_sums(desc, c, alpha, beta), multiplied, of_finite)
             return replace(sizes.with_others(limited, dtype), terms_repeat=repeat)
         sums = gemm_sums(desc, c, alpha, beta)
         if axes is not None:

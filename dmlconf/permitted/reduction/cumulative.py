@@ -45,9 +45,10 @@ def cumulative_summation_error_scale(
         return cumulated(np.add, values, Axis, AxisDirection, HasExclusiveSum)
 
     # If a term is infinite, finite ones may overflow to the opposite infinity.
-    beyond = overflows(summed(finite_sizes(InputTensor))) & ~np.isnan(sums)
-    if not beyond.any():
+    finite = summed(finite_sizes(InputTensor))
+    if not overflows(finite, InputTensor.dtype).any():
         return scale
+    beyond = overflows(finite) & ~np.isnan(sums)
     by_sign = summed(np.minimum(terms, 0)), summed(np.maximum(terms, 0))
     return replace(scale.overflowing_where(beyond), by_sign=by_sign)
 

@@ -145,13 +145,13 @@ def reduce_error_scale(
             scale = ErrorScale(
                 sizes.sum(-1), quantum=quantum_of(rows), others=others, terms_vary=vary
             )
-            return _signed(scale, exact if Function == "SUM" else sizes)
+            return _signed(scale, exact if Function == "SUM" else sizes, rows.dtype)
         if Function == "AVERAGE":
             beyond = overflows(finite_sum(sizes))
             vary = terms_vary(rows, (-1,))
             others = _results_in_passes(InputTensor, Axes, np.mean)
             scale = ErrorScale(sizes.mean(-1), overflows=beyond, others=others, terms_vary=vary)
-            return _signed(scale, exact)
+            return _signed(scale, exact, rows.dtype)
         squares = sum_of_squares(sizes, sizes.dtype)
         underflow = (
             np.count_nonzero((sizes > 0) & (np.square(sizes) < LEAST_NORMAL_FLOAT32), -1)
@@ -174,15 +174,16 @@ def reduce_error_scale(
         return ErrorScale(root + change / STEP, overflows=beyond, terms_vary=vary, by_sign=positive)
 
 
-def _signed(scale: ErrorScale, terms: Array) -> ErrorScale:
-    """Return the error scale with the signs of sums that may overflow.
+def _signed(scale: ErrorScale, terms: Array, dtype: np.dtype[Any]) -> ErrorScale:
+    """Return the error scale with the signs of sums that may overflow FLOAT32, or the type `dtype`.
 
     If a term is infinite, finite ones may overflow to the opposite infinity.
     """
-    beyond = overflows(finite_sum(np.abs(terms))) & ~np.isnan(scale.sums)
-    if not beyond.any():
+    sizes = finite_sum(np.abs(terms))
+    if not overflows(sizes, dtype).any():
         return scale
     by_sign = np.minimum(terms, 0).sum(-1), np.maximum(terms, 0).sum(-1)
+    beyond = overflows(sizes) & ~np.isnan(scale.sums)
     return replace(scale.overflowing_where(beyond), by_sign=by_sign)
 
 

@@ -14,6 +14,7 @@ from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.permitted.numbers.rounding import (
     STEP,
     anything_where,
+    finite_or_zero,
     finite_sizes,
     overflows,
     rounded_interval,
@@ -48,13 +49,15 @@ def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
     with np.errstate(all="ignore"):
         mean = window_means(desc, np.abs(desc.InputTensor))
         # If finite elements overflow to one infinity, their sum with the opposite one is NaN.
-        finite = window_means(desc, finite_sizes(desc.InputTensor)) * prod(desc.WindowSize)
-        beyond = overflows(finite) & ~np.isnan(mean)
+        terms = prod(desc.WindowSize)
+        finite = window_means(desc, finite_sizes(desc.InputTensor))
+        beyond = overflows(finite * terms) & ~np.isnan(mean)
         images = desc.InputTensor.reshape(-1, prod(desc.InputTensor.shape[2:]))
         scale = ErrorScale(mean, overflows=beyond, terms_repeat=values_repeat(images, 1))
-        if not beyond.any():
+        if not overflows(finite * terms, desc.InputTensor.dtype).any():
             return scale
-        return scale.signed(window_means(desc, wide(desc.InputTensor)), prod(desc.WindowSize))
+        of_finite = window_means(desc, finite_or_zero(desc.InputTensor)), finite
+        return scale.signed(window_means(desc, wide(desc.InputTensor)), terms, of_finite)
 
 
 def average_pooling_grad_error_scale(

@@ -8,10 +8,13 @@ The tested code is in `dmlconf/precision/accumulation.py`, `dmlconf/permitted/re
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dmlconf.cases.model import HALF_PRECISION_TAG
+from dmlconf.reference.evaluation import evaluate
 from tests.permitted.graphs.accepted import accepts, graph, single
 
 FOUR = "{Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: VALUES}"
@@ -26,6 +29,11 @@ SUMS = {
     "AVERAGE_POOLING": f"InputTensor: {FOUR}, OutputTensor: {ONE}, {WINDOW}, IncludePadding: false",
 }
 """Sums and a mean of four numbers."""
+
+CUMULATIVE = (
+    f"InputTensor: {FOUR}, OutputTensor: {{Sizes: [1, 1, 1, 4], DataType: FLOAT32}}, Axis: 3, "
+    "AxisDirection: INCREASING, HasExclusiveSum: false"
+)
 
 GRAPH = f"""
   sum:
@@ -45,7 +53,9 @@ INFINITY, NAN = math.inf, math.nan
         ("[-3.0e+38, -3.0e+38, -3.0e+38, -3.0e+38]", [-INFINITY], [INFINITY, NAN]),
         ("[3.0e+38, 3.0e+38, -1.0e+38, -1.0e+38]", [INFINITY], [-INFINITY, NAN]),
         ("[3.0e+38, 3.0e+38, -3.0e+38, -3.0e+38]", [0, INFINITY, -INFINITY, NAN], []),
-        ("[.inf, -3.0e+38, -3.0e+38, 1]", [INFINITY, NAN], [1]),
+        ("[.inf, -3.0e+38, -3.0e+38, 1]", [INFINITY, NAN], [1, -INFINITY]),
+        ("[.inf, 3.0e+38, 3.0e+38, 1]", [INFINITY], [NAN, -INFINITY]),
+        ("[-.inf, 3.0e+38, 3.0e+38, 1]", [-INFINITY, NAN], [INFINITY]),
         ("[.nan, 3.0e+38, 3.0e+38, 1]", [NAN], [INFINITY, 1]),
     ],
 )
@@ -55,6 +65,30 @@ def test_overflowing_sum_has_the_sign_of_its_large_terms(
     case = single(tmp_path, operator, SUMS[operator].replace("VALUES", terms))
     for value in (*right, *wrong):
         assert accepts(case, "OutputTensor", [value]) == (value in right), value
+
+
+@pytest.mark.parametrize("operator", [*SUMS, "CUMULATIVE_SUMMATION"])
+@pytest.mark.parametrize(
+    ("terms", "only_half", "wrong"),
+    [
+        ("[.inf, -6.0e+4, -6.0e+4, 1]", [NAN], [-INFINITY, 1]),
+        ("[-.inf, 6.0e+4, 6.0e+4, 1]", [NAN], [INFINITY, 1]),
+        ("[.inf, 6.0e+4, 6.0e+4, 1]", [], [NAN, -INFINITY]),
+        ("[.inf, -6.0e+4, 1, 1]", [], [NAN, -INFINITY]),
+        ("[6.0e+4, 6.0e+4, -6.0e+4, -6.0e+4]", [NAN, INFINITY, -INFINITY], []),
+    ],
+)
+def test_sums_held_in_float16_are_nan_where_partial_sums_of_both_signs_overflow(
+    tmp_path: Path, operator: str, terms: str, only_half: list[float], wrong: list[float]
+) -> None:
+    desc = SUMS.get(operator, CUMULATIVE).replace("VALUES", terms).replace("FLOAT32", "FLOAT16")
+    case = single(tmp_path, operator, desc)
+    half = replace(case, tags=(HALF_PRECISION_TAG,))
+    right = evaluate(half)["OutputTensor"].ravel().tolist()
+    for value in (*only_half, *wrong):
+        output = [*right[:-1], value]
+        assert not accepts(case, "OutputTensor", output), value
+        assert accepts(half, "OutputTensor", output) == (value in only_half), value
 
 
 @pytest.mark.parametrize(
