@@ -189,6 +189,43 @@ CASES: list[Any] = [
         [[INFINITY, 0], [175163, NAN]],
         [[INFINITY, 1]],
     ),
+    # 3 to the power of 90 overflows. DirectML 1.8.0 to 1.15.4 give 0 and -0.
+    (
+        "LOCAL_RESPONSE_NORMALIZATION",
+        channels("[2, -2]", "CrossChannel: true, LocalSize: 1, Alpha: 0, Beta: 90, Bias: 3"),
+        [[0, 0]],
+        [[5, 0], [NAN, 0], [INFINITY, 0], [0, -1]],
+    ),
+    (
+        "LOCAL_RESPONSE_NORMALIZATION",
+        channels("[1.0e+19, 0]", "CrossChannel: true, LocalSize: 1, Alpha: 0, Beta: 81, Bias: 3"),
+        [[0, 0], [2.25516e-20, 0]],
+        [[1e-20, 0], [1, 0], [-2.25516e-20, 0], [NAN, 0], [INFINITY, 0]],
+    ),
+    # The power 1e-40 is subnormal.
+    (
+        "LOCAL_RESPONSE_NORMALIZATION",
+        channels("[1, -1]", "CrossChannel: true, LocalSize: 1, Alpha: 0, Beta: 2, Bias: 1.0e-22"),
+        [[INFINITY, -INFINITY]],
+        [[-INFINITY, -INFINITY], [1e38, -INFINITY], [NAN, -INFINITY]],
+    ),
+    (
+        "LOCAL_RESPONSE_NORMALIZATION",
+        channels(
+            "[1.0e-5, 1]", "CrossChannel: true, LocalSize: 1, Alpha: 0, Beta: 2, Bias: 1.0e-20"
+        ),
+        [[INFINITY, INFINITY], [1e35, INFINITY]],
+        [[-INFINITY, INFINITY], [1e34, INFINITY], [1.1e35, INFINITY], [NAN, INFINITY]],
+    ),
+    # log2(1 + 2^-23) may be off by as much as it is.
+    (
+        "LOCAL_RESPONSE_NORMALIZATION",
+        channels(
+            "[2, -2]", "CrossChannel: true, LocalSize: 1, Alpha: 0, Beta: 1.0e+7, Bias: 1.0000001"
+        ),
+        [[0.60717046, -0.60717046], [2, -2]],
+        [[-0.60717046, -0.60717046], [0, -0.60717046], [NAN, -2], [INFINITY, -2], [1e30, -2]],
+    ),
     # log(1) * NaN is NaN; C's pow(1, NaN) is 1.
     (
         "LOCAL_RESPONSE_NORMALIZATION",

@@ -5,6 +5,7 @@ The base is `Bias + Alpha / LocalSize * sum(x ** 2)`, which is raised to a power
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -16,12 +17,11 @@ from dmlconf.permitted.numbers.half import STORES
 from dmlconf.permitted.numbers.rounding import (
     ANY_RESULT,
     HALF_STEP,
-    MOST_ROUNDINGS,
     STEP,
     greatest_product,
 )
 from dmlconf.permitted.numbers.span import Span
-from dmlconf.precision.accumulation import float16_ulps
+from dmlconf.precision.accumulation import float16_ulps, roundings
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.normalization.local_response import (
     AnyLocalResponseDesc,
@@ -34,7 +34,12 @@ from dmlconf.reference.normalization.local_response import (
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32, LEAST_NORMAL_FLOAT32
+from dmlconf.tensors.float_limits import (
+    FLOAT16_EPSILON,
+    LARGEST_FLOAT32,
+    LEAST_NORMAL_FLOAT32,
+    LEAST_SUBNORMAL_FLOAT32,
+)
 
 __all__ = [
     "local_response_normalization_error_scale",
@@ -43,6 +48,12 @@ __all__ = [
 
 _POWER: Final = 2.0**-19
 """The relative error of x^2, by exp2 and log2 with errors of 2^-21, for |x| from 1/4 to 4."""
+
+_STEEP: Final = 0.125
+"""From this relative error of a power on, its least and its greatest value count."""
+
+_OPERATIONS: Final = 4
+"""How many operations the operator's rule counts besides the terms of the sum."""
 
 
 @of_fields(LocalResponseDesc)
@@ -59,27 +70,40 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         terms = _terms(desc, values)
         power = np.power(base, single(desc.Beta))
         condition = _condition(base, terms, abs(single(desc.Beta)))
-        beyond = _beyond(desc, base)
-        in_doubt = _overflow_in_doubt(desc, base, values, condition)
+        beyond = _beyond(desc, base) | _nan_in_doubt(base, terms, desc.Beta)
+        count = window_sums(desc, np.ones(base.shape)) + _OPERATIONS
+        likely = condition * ((roundings(count) + count) * HALF_STEP)
+        spans = [_span_of_steep_powers(desc, base, values, likely)]
         values /= power
         error_scale: Array = values * condition
-        beyond |= _nan_in_doubt(base, terms, desc.Beta)
         overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
+        zero = np.zeros((), bool)
         if desc.Beta >= 0:
-            beyond |= overflows
-            # A power that underflows has few digits. Measured: its reciprocal is infinite, and 0
-            # times the reciprocal is NaN.
+            # Measured: a result over a power that overflows is 0. The reciprocal of a power that
+            # underflows is infinite, and 0 times the reciprocal is NaN.
+            zero = overflows & np.isfinite(values)
             underflows = power < LEAST_NORMAL_FLOAT32
-            overflows |= (values == 0) & underflows
-            beyond |= (values != 0) & (power > 0) & underflows
-    error_scale[in_doubt.finite] = LEAST_NORMAL_FLOAT32
-    scale = ErrorScale(np.where(beyond, ANY_RESULT, error_scale)).overflowing_where(overflows)
+            infinite = (values != 0) & (power > 0) & underflows
+            overflows = ((values == 0) & underflows) | infinite
+            spans.append(_span_of_subnormal_power(values, power, infinite, likely))
+        known = np.logical_or.reduce([span.finite for span in spans])
+        error_scale[known] = LEAST_NORMAL_FLOAT32
+        sizes = np.where(beyond, ANY_RESULT, error_scale)
+        scale = ErrorScale(sizes).overflowing_where(overflows)
+        growth = np.where(known, 1.0, condition)
+        scale = scale.growing(growth, values)
+        for span in spans:
+            ends = (np.copysign(end, desc.InputTensor) for end in span.ends)
+            scale = scale.spanned(Span.around(*ends))
+        if zero.any():
+            dtype = desc.OutputTensor.DataType.dtype
+            right = np.copysign(values, desc.InputTensor)
+            scale = scale.with_others([np.where(zero, 0.0, right)], dtype)
     sides = (
         np.where(desc.InputTensor > 0, 0, -np.inf),
         np.where(desc.InputTensor < 0, 0, np.inf),
     )
-    growth = np.where(in_doubt.finite, 1.0, condition)
-    return replace(scale.growing(growth, values).spanned(in_doubt), by_sign=sides)
+    return replace(scale, by_sign=sides)
 
 
 @of_fields(LocalResponseGradDesc)
@@ -227,27 +251,53 @@ def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
     return beyond
 
 
-def _overflow_in_doubt(
-    desc: LocalResponseDesc, base: Array, values: Array, condition: Array
+def _span_of_steep_powers(
+    desc: LocalResponseDesc, base: Array, values: Array, likely: Array
 ) -> Span:
-    """Return the span of each result above 2^127 that rounding errors may bring below 2^128.
+    """Return the span of the size of each result that rounding errors may change much.
 
-    NaN for other results. Measured on DirectML 1.8.0: a base of 1 + 1e-15 is rounded to 1, whose
-    power is 1 even if Beta is -1e38.
+    NaN for other results. Those are results
+
+    - with a relative error of more than `_STEEP`: a power that is e times as large has e times the
+      result, and never another sign;
+    - above 2^127 that rounding errors may bring below 2^128. Measured on DirectML 1.8.0: a base of
+      1 + 1e-15 is rounded to 1, whose power is 1 even if Beta is -1e38.
 
     Args:
         values: the absolute values of the input.
-        condition: what `_condition` returns.
+        likely: the relative error of each result that the operator's rule permits.
     """
     binary_logarithm = np.log2(values) - single(desc.Beta) * np.log2(np.abs(base))
-    reach = condition * (MOST_ROUNDINGS * STEP)
-    lowest, highest = binary_logarithm - reach, binary_logarithm + reach
-    in_doubt = np.isfinite(values) & (base > 0) & (binary_logarithm > 127) & (lowest < 128)
-    sizes = (
-        np.where(in_doubt, np.minimum(np.exp2(end), LARGEST_FLOAT32), np.nan)
-        for end in (lowest, highest)
+    certain = np.isfinite(values) & np.isfinite(base) & (base > 0) & (values > 0)
+    steep = certain & (likely > _STEEP) & np.isfinite(likely)
+    reach = likely / math.log(2)
+    overflow = certain & (binary_logarithm > 127) & (binary_logarithm - reach < 128)
+    return Span(
+        *(
+            np.where(steep | overflow, np.minimum(np.exp2(end), LARGEST_FLOAT32), np.nan)
+            for end in (binary_logarithm - reach, binary_logarithm + reach)
+        )
     )
-    return Span.around(*(np.copysign(size, desc.InputTensor) for size in sizes))
+
+
+def _span_of_subnormal_power(values: Array, power: Array, subnormal: Array, likely: Array) -> Span:
+    """Return the span of the size of each result over a `subnormal` power; NaN for others.
+
+    A subnormal FLOAT32 number is off by up to 2^-149.
+
+    Args:
+        values: the results' sizes.
+        likely: the relative error of each result that the operator's rule permits.
+    """
+    held = subnormal & (power >= LEAST_SUBNORMAL_FLOAT32)
+    least, greatest = (
+        np.where(held, values * (power / (power + side * LEAST_SUBNORMAL_FLOAT32)), values)
+        * np.exp(-side * likely)
+        for side in (1, -1)
+    )
+    known = subnormal & (least <= LARGEST_FLOAT32)
+    greatest = np.minimum(greatest, LARGEST_FLOAT32)
+    return Span(*(np.where(known, end, np.nan) for end in (least, greatest)))
 
 
 def _terms(desc: AnyLocalResponseDesc, values: Array) -> Array:
