@@ -34,7 +34,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -207,7 +207,7 @@ def _candidates(
         further = order.open if slot in order.arrays else open_.reached
         anything = anything | further[slot] if slot in further else anything
         if anything.any():
-            ranges = ranges_at_most(node, tensor)
+            ranges = ranges_at_most(node, tensor) or _marks_of_one_hot(node, right, slot[0])
             intervals = _open_within(intervals, anything, ranges)
         candidates[output] = intervals
     return candidates
@@ -339,19 +339,32 @@ def _with_open(interval: Interval, reached: Array) -> Interval:
 
 
 def _open_within(
-    intervals: Sequence[Interval], reached: Array, ranges: Sequence[tuple[int, int]]
+    intervals: Sequence[Interval], reached: Array, ranges: Sequence[tuple[Any, Any]]
 ) -> list[Interval]:
     if not ranges:
         return [_with_open(interval, reached) for interval in intervals]
     return [_within(interval, reached, ends) for interval in intervals for ends in ranges]
 
 
-def _within(interval: Interval, reached: Array, ends: tuple[int, int]) -> Interval:
+def _within(interval: Interval, reached: Array, ends: tuple[Any, Any]) -> Interval:
     low, high = (
         np.where(reached, end, old).astype(old.dtype)
         for end, old in zip(ends, interval, strict=True)
     )
     return low, high
+
+
+def _marks_of_one_hot(node: Case, right: NodeValues, name: str) -> Sequence[tuple[Any, Any]]:
+    """Return both values of ONE_HOT with their ends; none if they are computed by other nodes.
+
+    Whatever the indices are, each element is one of the values.
+    """
+    if node.operator_name != "ONE_HOT":
+        return ()
+    source = right.sources[name, "ValuesTensor"]
+    if not isinstance(source, str) and source[0] in right.cases:
+        return ()
+    return [(value, value) for value in node.inputs()["ValuesTensor"].ravel()[:2]]
 
 
 def _sample_bands(

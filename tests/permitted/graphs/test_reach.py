@@ -66,6 +66,23 @@ def test_open_index_may_mark_any_element_of_one_hot(tmp_path: Path) -> None:
     assert not accepts(numbers, "y", [1, 1, 0])
 
 
+@pytest.mark.parametrize(("data_type", "first", "second"), [("FLOAT32", 3, -2), ("INT32", 5, 9)])
+def test_open_index_chooses_between_the_two_values_of_one_hot(
+    tmp_path: Path, data_type: str, first: int, second: int
+) -> None:
+    inputs = f"""
+  x: {{Sizes: [2, 3], DataType: FLOAT32, values: [0, .nan, 0, 1, 2, 3]}}
+  v: {{Sizes: [1, 2], DataType: {data_type}, values: [{first}, {second}]}}"""
+    nodes = ONE_HOT.replace("[1, 1]", "[2, 1]").replace("[1, 3], DataType: FLOAT32", "[2, 3]")
+    case = graph(tmp_path, inputs, nodes, "node")
+    of_numbers = [first, first, second]
+    for marked in ([second, first, first], [first, second, first], [first, first, second]):
+        assert passes(case, "y", [*marked, *of_numbers]), marked
+    for wrong in ([first, 0, first], [7, second, first]):
+        assert not accepts(case, "y", [*wrong, *of_numbers]), wrong
+    assert not accepts(case, "y", [first, second, first, second, first, first])
+
+
 def test_open_index_may_mark_the_501st_of_1000_elements(tmp_path: Path) -> None:
     inputs = f"""
   x: {{Sizes: [1, 1000], DataType: FLOAT32, values: [0, .nan{", 0" * 998}]}}
