@@ -2,13 +2,14 @@
 
 The tested code is in `dmlconf/permitted/numbers/rounding.py`,
 `dmlconf/permitted/activation/errors.py`, and in `dmlconf/permitted/element_wise/`: in
-`modulus.py`, `arithmetic.py`, `exponential.py` and `power.py`.
+`modulus.py`, `arithmetic.py`, `exponential.py`, `power.py` and `scale_bias.py`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.rounding import rounded_interval
 from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import DataType
+from tests.permitted.graphs.accepted import accepts, single
 from tests.permitted.intervals import hull, is_permitted
 from tests.reference.functions import function_of
 
@@ -181,3 +183,26 @@ def test_angle_of_numbers_below_1e38_has_a_narrow_interval() -> None:
 def test_double_precision_is_not_rounded_to_single() -> None:
     low, high = rounded_interval(np.array([1e300, 1 + 2.0**-50]), 0.0, np.dtype(np.float64))
     assert low.tolist() == high.tolist() == [1e300, 1 + 2.0**-50]
+
+
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize(
+    ("operator", "right", "wrong"),
+    [
+        ("ELEMENT_WISE_SQRT", 0.0, [5.0, -1.0, math.nan, math.inf]),
+        ("ELEMENT_WISE_LOG", -math.inf, [5.0, -88.0, math.nan, math.inf]),
+        ("ELEMENT_WISE_RECIP", math.inf, [5.0, math.nan, -math.inf]),
+    ],
+)
+def test_the_function_of_a_sum_that_is_exactly_0_is_that_of_0(
+    tmp_path: Path, data_type: str, operator: str, right: float, wrong: list[float]
+) -> None:
+    """FLOAT32 holds 4 * 0.5 and 4 * 0.5 - 2. DirectML 1.8.0 to 1.15.4 round nothing."""
+    sizes = f"{{Sizes: [2], DataType: {data_type}"
+    desc = f"""InputTensor: {sizes}, values: [4, 6]}}, OutputTensor: {sizes}}},
+      ScaleBias: {{Scale: 0.5, Bias: -2}}"""
+    case = single(tmp_path, operator, desc)
+    beside = 0.0 if operator.endswith("LOG") else 1.0
+    assert accepts(case, "OutputTensor", [right, beside])
+    for value in wrong:
+        assert not accepts(case, "OutputTensor", [value, beside]), value

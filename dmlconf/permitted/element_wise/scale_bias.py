@@ -47,9 +47,7 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
     with np.errstate(all="ignore"):
         product, total = product_and_sum(tensor, scale_bias)
         terms = np.abs(product) * (2 if tensor.dtype.kind in "iu" else 1) + np.abs(total)
-        flushed = (product != 0) & (
-            (np.abs(product) < LEAST_NORMAL_FLOAT32) | (np.abs(total) < LEAST_NORMAL_FLOAT32)
-        )
+        flushed = _is_subnormal(product) | ((product != 0) & _is_subnormal(total))
         bias = single(scale_bias["Bias"])
         held = (total - product == bias) & (total - bias == product)
         held &= _is_single(wide(tensor)) & _is_single(product) & _is_single(total)
@@ -59,6 +57,11 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> Interval:
         low[np.minimum(low, product) < -LARGEST_FLOAT32] = -np.inf
         high[np.maximum(high, product) > LARGEST_FLOAT32] = np.inf
     return low, high
+
+
+def _is_subnormal(values: Array) -> Array:
+    subnormal: Array = (values != 0) & (np.abs(values) < LEAST_NORMAL_FLOAT32)
+    return subnormal
 
 
 def _is_single(values: Array) -> Array:
