@@ -81,6 +81,14 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
         if desc.FusedActivation is not None:
             sums = summed(values, filter_, bias)
             scale = fused_error_scale(sums, scale, desc.FusedActivation, dtype)
+        elif (
+            # A kernel that transforms larger windows may subtract terms of equal signs.
+            desc.Direction == "FORWARD"
+            and math.prod(filter_.shape[2:]) == 1
+            and overflows(sizes, dtype).any()
+            and np.isfinite(sizes).all()
+        ):
+            scale = scale.signed(summed(values, filter_, bias))
         if desc.Direction == "BACKWARD":
             # A kernel may multiply infinite weights by the zeros between the input's elements. The
             # product is NaN, for which an activation may return a number.

@@ -5,9 +5,12 @@ Derived in docs/bounds.md, Sums.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.permitted.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.windows.folding import FoldDesc, folded
 
@@ -23,6 +26,15 @@ def fold_error_scale(desc: FoldDesc) -> ErrorScale:
     Derived in docs/bounds.md, Sums.
     """
     with np.errstate(all="ignore"):
-        wide = np.abs(desc.InputTensor.astype(np.float64))
-        sums = folded(desc, wide)
-    return ErrorScale(sums, quantum=quantum_of(desc.InputTensor))
+        terms = desc.InputTensor.astype(np.float64)
+        sums = folded(desc, np.abs(terms))
+        scale = ErrorScale(sums, quantum=quantum_of(desc.InputTensor))
+        dtype = desc.InputTensor.dtype
+        if dtype.kind != "f":
+            return scale
+        finite = folded(desc, finite_sizes(desc.InputTensor))
+        if not overflows(finite, dtype).any():
+            return scale
+        by_sign = folded(desc, np.minimum(terms, 0)), folded(desc, np.maximum(terms, 0))
+        beyond = overflows(finite) & ~np.isnan(sums)
+        return replace(scale.overflowing_where(beyond), by_sign=by_sign)

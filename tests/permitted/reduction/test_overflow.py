@@ -1,7 +1,7 @@
 """Which infinity a sum or a product that overflows may be, and when it may be NaN.
 
 The tested code is in `dmlconf/precision/accumulation.py`, `dmlconf/permitted/reduction/`,
-`dmlconf/permitted/products/gemm.py`, `dmlconf/permitted/windows/pooling.py` and
+`dmlconf/permitted/products/gemm.py`, `dmlconf/permitted/windows/` and
 `dmlconf/permitted/graphs/bands.py`.
 """
 
@@ -29,6 +29,19 @@ SUMS = {
     "AVERAGE_POOLING": f"InputTensor: {FOUR}, OutputTensor: {ONE}, {WINDOW}, IncludePadding: false",
 }
 """Sums and a mean of four numbers."""
+
+IMAGE = "{Sizes: [1, 4, 1, 1], DataType: FLOAT32, values: VALUES}"
+
+SUMS_OF_FINITE_TERMS = {
+    "CONVOLUTION": f"InputTensor: {IMAGE}, "
+    f"FilterTensor: {IMAGE.replace('VALUES', '[1, 1, 1, 1]')}, OutputTensor: {ONE}, "
+    "Mode: CROSS_CORRELATION, Direction: FORWARD, Strides: [1, 1], Dilations: [1, 1], "
+    "StartPadding: [0, 0], EndPadding: [0, 0], OutputPadding: [0, 0], GroupCount: 1",
+    "FOLD": "InputTensor: {Sizes: [1, 2, 2], DataType: FLOAT32, values: VALUES}, "
+    f"OutputTensor: {ONE.replace('[1, 1, 1, 1]', '[1, 1, 1]')}, WindowSizes: [2], Strides: [1], "
+    "Dilations: [1], StartPadding: [1], EndPadding: [1]",
+}
+"""FOLD adds the second and the third number only."""
 
 CUMULATIVE = (
     f"InputTensor: {FOUR}, OutputTensor: {{Sizes: [1, 1, 1, 4], DataType: FLOAT32}}, Axis: 3, "
@@ -65,6 +78,30 @@ def test_overflowing_sum_has_the_sign_of_its_large_terms(
     case = single(tmp_path, operator, SUMS[operator].replace("VALUES", terms))
     for value in (*right, *wrong):
         assert accepts(case, "OutputTensor", [value]) == (value in right), value
+
+
+@pytest.mark.parametrize("operator", SUMS_OF_FINITE_TERMS)
+@pytest.mark.parametrize(
+    ("terms", "right", "wrong"),
+    [
+        ("[1, 3.0e+38, 3.0e+38, 1]", [INFINITY], [-INFINITY, NAN]),
+        ("[1, -3.0e+38, -3.0e+38, 1]", [-INFINITY], [INFINITY, NAN]),
+    ],
+)
+def test_overflowing_sum_of_a_window_has_the_sign_of_its_terms(
+    tmp_path: Path, operator: str, terms: str, right: list[float], wrong: list[float]
+) -> None:
+    """DirectML 1.8.0 and 1.15.4 give these infinities."""
+    case = single(tmp_path, operator, SUMS_OF_FINITE_TERMS[operator].replace("VALUES", terms))
+    for value in (*right, *wrong):
+        assert accepts(case, "OutputTensor", [value]) == (value in right), value
+
+
+def test_a_sum_of_enormous_squares_is_not_negative(tmp_path: Path) -> None:
+    desc = SUMS["REDUCE"].replace("SUM", "SUM_SQUARE").replace("VALUES", "[3.0e+38, 1, -2, 3]")
+    case = single(tmp_path, "REDUCE", desc)
+    for value in (INFINITY, -INFINITY, NAN):
+        assert accepts(case, "OutputTensor", [value]) == (value == INFINITY), value
 
 
 @pytest.mark.parametrize("operator", [*SUMS, "CUMULATIVE_SUMMATION"])
