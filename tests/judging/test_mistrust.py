@@ -78,6 +78,26 @@ def test_zeros_of_a_function_that_adds_no_1_fail(value: float, tmp_path: Path) -
     assert verdict.status is Status.FAILED
 
 
+SOFTPLUS = """
+operator: ACTIVATION_PARAMETRIC_SOFTPLUS
+cases:
+  - name: small
+    desc:
+      InputTensor: {Sizes: [16], DataType: FLOAT32, fill: {uniform: {low: -16, high: -15}}}
+      OutputTensor: {Sizes: [16], DataType: FLOAT32}
+      Alpha: 1
+      Beta: 1
+"""
+
+
+def test_zeros_of_a_logarithm_beside_1_fail(tmp_path: Path) -> None:
+    """The rule permits an error of 3e-7, which exceeds some of these results."""
+    case = only_case(tmp_path, SOFTPLUS)
+    verdict = judge_outputs(case, np.zeros(16, np.float32))
+    assert verdict.figures["OutputTensor"].differing == 0
+    assert verdict.status is Status.FAILED
+
+
 def test_fewer_than_eight_zeros_pass(tmp_path: Path) -> None:
     case = only_case(tmp_path, SINES.replace("[16]", "[7]"))
     assert judge_outputs(case, np.zeros(7, np.float32)).status is Status.PASSED

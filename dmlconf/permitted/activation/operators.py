@@ -30,6 +30,7 @@ __all__ = [
     "activation_linear_interval",
     "activation_parameterized_relu_interval",
     "activation_parametric_softplus_candidates",
+    "activation_parametric_softplus_interval",
     "activation_relu_interval",
     "activation_scaled_elu_interval",
     "activation_scaled_tanh_interval",
@@ -76,6 +77,8 @@ activation_leaky_relu_interval = _interval("ACTIVATION_LEAKY_RELU")
 
 activation_linear_interval = _interval("ACTIVATION_LINEAR")
 
+activation_parametric_softplus_interval = _interval("ACTIVATION_PARAMETRIC_SOFTPLUS")
+
 
 def activation_parametric_softplus_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, **attributes: float
@@ -84,9 +87,11 @@ def activation_parametric_softplus_candidates(
 
     A kernel may multiply Alpha by Beta first, and their product may overflow.
     """
-    operator = "ACTIVATION_PARAMETRIC_SOFTPLUS"
-    lowest, highest = _interval(operator)(InputTensor, OutputTensor, **attributes)
-    infinite = infinite_by_factor(wide(InputTensor), {"operator": operator, **attributes})
+    lowest, highest = activation_parametric_softplus_interval(
+        InputTensor, OutputTensor, **attributes
+    )
+    activation = {"operator": "ACTIVATION_PARAMETRIC_SOFTPLUS", **attributes}
+    infinite = infinite_by_factor(wide(InputTensor), activation)
     if infinite is None:
         return [(lowest, highest)]
     infinity = np.copysign(lowest.dtype.type(np.inf), attributes["Alpha"], dtype=lowest.dtype)
