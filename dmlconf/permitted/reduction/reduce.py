@@ -164,9 +164,9 @@ def reduce_error_scale(
             scale = ErrorScale(
                 squares + underflow / STEP, quantum=quantum, others=others, terms_vary=vary
             )
-            by_sign = np.zeros_like(squares), squares
-            beyond = overflows(scale.sums, InputTensor.dtype).any()
-            return replace(scale, by_sign=by_sign) if beyond else scale
+            if not overflows(scale.sums, InputTensor.dtype).any():
+                return scale
+            return replace(scale, by_sign=(np.zeros_like(squares), squares))
         root = np.sqrt(squares)
         # How far the root is off if squares that are subnormal in FLOAT32 are lost.
         change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
