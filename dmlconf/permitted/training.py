@@ -154,14 +154,16 @@ def _parameters(
 
 
 def _infinite_steps(desc: AdamOptimizerDesc, moments: _Moments, finite: Interval) -> list[Interval]:
-    """Return a candidate with infinities where LearningRate * Alpha * M overflows.
+    """Return a candidate with infinities where LearningRate * Alpha, or that times M, overflows.
 
-    There is none if the product overflows nowhere, or only where the divisor is 0. Elsewhere the
-    candidate is the interval `finite`. Measured on DirectML 1.8.2: the step 2 * 3.4e38 / 1.6e7 is
-    infinite, since the product comes first.
+    There is none if no product overflows, or only where the divisor is 0. Elsewhere the candidate
+    is the interval `finite`. Measured on DirectML 1.8.2: the step 2 * 3.4e38 / 1.6e7 is infinite,
+    since the product comes first. Measured on 1.8.0 and 1.15.4: with LearningRate 3.4e38 and Alpha
+    1.7, a step of 3.6e37 is infinite, and one of 0 is NaN.
     """
     m = np.abs(moments.m) * (1 + STEP) + moments.m_error
-    product = np.abs(single(desc.LearningRate) * bias_correction(desc)) * m
+    rate = np.abs(single(desc.LearningRate) * bias_correction(desc))
+    product = rate * np.maximum(m, 1)
     divisor = np.sqrt(np.maximum(moments.v, 0)) + single(desc.Epsilon)
     overflows = np.isfinite(product) & (product > LARGEST_FLOAT32) & (divisor != 0)
     if not overflows.any():

@@ -55,6 +55,28 @@ def test_a_product_beyond_float32_may_be_divided_as_infinity(tmp_path: Path) -> 
     assert not accepts(case, "OutputParametersTensor", [-step, step, np.inf, -25690.783])
 
 
+@pytest.mark.parametrize(("rate", "overflows"), [("3.4e+38", True), ("1.0e+38", False)])
+def test_a_corrected_learning_rate_beyond_float32_may_be_infinite(
+    tmp_path: Path, rate: str, overflows: bool
+) -> None:
+    """Alpha is 1.73. DirectML 1.8.0 and 1.15.4 give infinity and NaN for such rates."""
+    desc = (
+        INFINITE_PARAMETERS.replace("[.inf, -.inf, .inf, 2]", "[0, 0, 0, 0]")
+        .replace("[3.0e+38, 3.0e+38, -3.0e+38, 4]", "[0.2, -0.2, 0, 0]")
+        .replace("[4, 4, 4, 9]", "[4, 4, 4, 4]")
+        .replace("[0, 0, 0, -2]", "[0, 0, 0, 0]")
+        .replace("UINT32, values: [0]", "UINT32, values: [1]")
+        .replace("65504, Beta1: 0.5, Beta2: 0.5", f"{rate}, Beta1: 0.5, Beta2: 0.25")
+    )
+    case = single(tmp_path, "ADAM_OPTIMIZER", desc)
+    step = float(rate) * 3**0.5 * 0.1
+    assert accepts(case, "OutputParametersTensor", [-step, step, 0, 0])
+    infinite = [-np.inf, np.inf, np.nan, np.nan]
+    assert accepts(case, "OutputParametersTensor", infinite) is overflows
+    for wrong in ([np.inf, step, 0, 0], [-step, step, 1, 0], [np.nan, step, 0, 0]):
+        assert not accepts(case, "OutputParametersTensor", wrong), wrong
+
+
 MOMENTS = """
   InputParametersTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 1]},
   InputFirstMomentTensor: {Sizes: [2], DataType: FLOAT32, values: FIRST},
