@@ -23,7 +23,7 @@ from dmlconf.certification.json_text import canonical_json
 from dmlconf.certification.waived_limit import WaivedLimit
 from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
 from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.documents.schema import bundled_checker, schema_problems
 from dmlconf.excuses.condition_problems import operator_problems
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import DataType
@@ -262,7 +262,7 @@ def _inherited(document: Document, below: tuple[str, ...] = ()) -> Mapping[str, 
 
 
 def _problems(document: Document) -> list[Problem]:
-    problems = schema_problems(document, Checker(bundled_schema("profile")), document.data)
+    problems = schema_problems(document, bundled_checker("profile"), document.data)
     if problems:
         return problems
     data = document.data

@@ -17,7 +17,7 @@ from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.json_text import canonical_json, parsed_json
 from dmlconf.documents.problems import printable
-from dmlconf.documents.schema import Checker, bundled_schema, first_error
+from dmlconf.documents.schema import bundled_checker, first_error
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
@@ -115,7 +115,7 @@ def read_statement(payload: bytes) -> tuple[Predicate, Mapping[str, str]]:
         RefusedError: it is not a valid statement about a certificate.
     """
     data = parsed_json(payload, "the statement")
-    checker = Checker(bundled_schema("certificate"))
+    checker = bundled_checker("certificate")
     if not checker.is_valid(data):
         kind = data.get("predicateType") if isinstance(data, dict) else None
         if isinstance(kind, str) and kind != PREDICATE_TYPE:

@@ -35,10 +35,13 @@ class _Definitions:
         self._functions: dict[str, Fits] = {}
 
     def schema(self, reference: str) -> _Schema:
-        name = reference.removeprefix("#/$defs/")
-        if name not in self._schemas:
-            raise _UnknownError(reference)
-        return self._schemas[name]
+        found: Any = self._schemas
+        for name in reference.removeprefix("#/$defs/").split("/"):
+            if not isinstance(found, Mapping) or name not in found:
+                raise _UnknownError(reference)
+            found = found[name]
+        schema: _Schema = found
+        return schema
 
     def fits(self, reference: str) -> Fits:
         name = reference.removeprefix("#/$defs/")
@@ -138,6 +141,16 @@ def _one_of(parts: Sequence[_Schema], schema: _Schema, definitions: _Definitions
     return lambda data: sum(alternative(data) for alternative in alternatives) == 1
 
 
+def _any_of(parts: Sequence[_Schema], schema: _Schema, definitions: _Definitions) -> Fits:
+    alternatives = [_fits(part, definitions) for part in parts]
+    return lambda data: any(alternative(data) for alternative in alternatives)
+
+
+def _all_of(parts: Sequence[_Schema], schema: _Schema, definitions: _Definitions) -> Fits:
+    checks = [_fits(part, definitions) for part in parts]
+    return lambda data: all(check(data) for check in checks)
+
+
 @cache
 def pattern(source: str) -> re.Pattern[str]:
     """Compile a `pattern` of JSON Schema, in which a final `$` matches only at the end of the text.
@@ -163,6 +176,10 @@ def _maximum(most: float, schema: _Schema, definitions: _Definitions) -> Fits:
 
 def _exclusive_minimum(bound: float, schema: _Schema, definitions: _Definitions) -> Fits:
     return lambda data: not (_is_number(data) and data <= bound)
+
+
+def _exclusive_maximum(bound: float, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not (_is_number(data) and data >= bound)
 
 
 def _required(names: Sequence[str], schema: _Schema, definitions: _Definitions) -> Fits:
@@ -203,7 +220,7 @@ def _unevaluated_properties(part: Any, schema: _Schema, definitions: _Definition
     known = set(schema.get("properties", ()))
     if "$ref" in schema:
         target = definitions.schema(schema["$ref"])
-        if {"$ref", "oneOf", "additionalProperties", "if"} & target.keys():
+        if _MORE_THAN_PROPERTIES & target.keys():
             raise _UnknownError("a reference to more than properties")
         known |= set(target.get("properties", ()))
     return lambda data: not isinstance(data, dict) or known.issuperset(data)
@@ -252,6 +269,10 @@ def _min_length(least: int, schema: _Schema, definitions: _Definitions) -> Fits:
     return lambda data: not isinstance(data, str) or len(data) >= least
 
 
+def _max_length(most: int, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not isinstance(data, str) or len(data) <= most
+
+
 def _dependent_required(
     names: Mapping[str, Sequence[str]], schema: _Schema, definitions: _Definitions
 ) -> Fits:
@@ -283,16 +304,24 @@ _WITHOUT_CHECK: Final = frozenset(
 
 _EVALUATING: Final = frozenset({"$ref", "properties", "required", "type", "unevaluatedProperties"})
 
+_MORE_THAN_PROPERTIES: Final = frozenset(
+    {"$ref", "additionalProperties", "allOf", "anyOf", "if", "oneOf"}
+)
+
 _MAKERS: Final[Mapping[str, Callable[[Any, _Schema, _Definitions], Fits]]] = {
     "$ref": _reference,
     "additionalProperties": _additional_properties,
+    "allOf": _all_of,
+    "anyOf": _any_of,
     "const": _const,
     "dependentRequired": _dependent_required,
     "enum": _enum,
+    "exclusiveMaximum": _exclusive_maximum,
     "exclusiveMinimum": _exclusive_minimum,
     "if": _if,
     "items": _items,
     "maxItems": _max_items,
+    "maxLength": _max_length,
     "maxProperties": _max_properties,
     "maximum": _maximum,
     "minItems": _min_items,

@@ -17,27 +17,31 @@ def without_repeats(tree: Any) -> list[Any]:
     before it. `[[1, 2], [1, 2]]` becomes `[1, 2, [0, 1], [-1, -1]]`.
     """
     parts: list[Any] = []
+    containers = bytearray()  # For each part, whether it is a list or an object.
     known: dict[tuple[Any, ...], int] = {}
 
-    def written(index: int) -> int:
-        behind = index - len(parts)
-        return behind if behind >= -_NEAR and isinstance(parts[index], list | dict) else index
-
     def index_of(value: Any) -> int:
-        part: Any
-        key: tuple[Any, ...]
         if isinstance(value, dict):
-            indices = {name: index_of(each) for name, each in value.items()}
-            part = {name: written(index) for name, index in indices.items()}
-            key = (dict, *indices.items())
+            indices = [index_of(each) for each in value.values()]
+            key = (dict, *value, *indices)
         elif isinstance(value, list | tuple):
-            items = [index_of(each) for each in value]
-            part, key = [written(index) for index in items], (list, *items)
+            indices = [index_of(each) for each in value]
+            key = (list, *indices)
         else:
-            part, key = value, (type(value), repr(value))  # 1, 1.0 and true must stay apart.
+            # 1, 1.0 and true must stay apart, and 0.0 and -0.0.
+            kind = type(value)
+            key = (kind, value if kind is str or kind is int else repr(value))
+            index = known.setdefault(key, len(parts))
+            if index == len(parts):
+                parts.append(value)
+                containers.append(False)
+            return index
         index = known.setdefault(key, len(parts))
-        if index == len(parts):
-            parts.append(part)
+        if index == (end := len(parts)):
+            near = end - _NEAR
+            written = [i - end if i >= near and containers[i] else i for i in indices]
+            parts.append(dict(zip(value, written, strict=True)) if key[0] is dict else written)
+            containers.append(True)
         return index
 
     index_of(tree)

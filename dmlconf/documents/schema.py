@@ -21,6 +21,7 @@ _ValidationError = Any
 
 __all__ = [
     "Checker",
+    "bundled_checker",
     "bundled_schema",
     "checked_document",
     "first_error",
@@ -115,6 +116,12 @@ class Checker:
             yield from self._validator.iter_errors(data)
 
 
+@cache
+def bundled_checker(name: str) -> Checker:
+    """Return the checker of data that must fit `schemas/NAME.schema.json`."""
+    return Checker(bundled_schema(name))
+
+
 def first_error(checker: Checker, data: Any) -> str:
     """Return the first error of data that does not fit a schema, in words."""
     for error in checker.iter_errors(data):
@@ -159,7 +166,7 @@ def checked_document(
         InvalidFilesError: the file cannot be read, or has problems.
     """
     document = read_document(path)
-    problems = schema_problems(document, Checker(bundled_schema(schema)), document.data)
+    problems = schema_problems(document, bundled_checker(schema), document.data)
     if problems := problems or list(further(document)):
         raise InvalidFilesError(problems)
     return document

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+from operator import itemgetter
 from typing import Any, Final
 
 import pytest
@@ -20,9 +21,11 @@ from jsonschema import Draft202012Validator
 from dmlconf.cases.loading.schema import desc_schema, expect_schema
 from dmlconf.catalogue.loader import operator
 from dmlconf.documents.fitting import fits
+from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import bundled_schema
-from dmlconf.resources import cases_directory
+from dmlconf.resources import cases_directory, schemas_directory
 from dmlconf.run_log.log import verdict_data
+from tests.each import for_each
 from tests.reports import logs
 
 VALUES: Final[tuple[Any, ...]] = (
@@ -73,6 +76,11 @@ SMALL_SCHEMAS: Final[tuple[dict[str, Any], ...]] = (
     {"minItems": 1, "items": {"type": "integer"}},
     {"maxItems": 0},
     {"exclusiveMinimum": 0},
+    {"exclusiveMaximum": 1},
+    {"maxLength": 5},
+    {"anyOf": [{"type": "integer"}, {"minimum": 1, "type": "number"}, {"minLength": 1}]},
+    {"allOf": [{"type": "integer"}, {"minimum": 1}]},
+    {"not": {"anyOf": [{"type": "integer"}, {"type": "object"}]}},
     {"required": ["rejected"]},
     {"minProperties": 1, "maxProperties": 1},
     {"properties": {"Axis": {"type": "string"}}},
@@ -82,6 +90,7 @@ SMALL_SCHEMAS: Final[tuple[dict[str, Any], ...]] = (
     {"if": {"type": "object"}, "then": {"required": ["Axis"]}, "else": {"type": "string"}},
     {"if": {"type": "object"}, "else": {"type": "string"}},
     {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}, "type": "array"}}},
+    {"$ref": "#/$defs/a/items", "$defs": {"a": {"items": {"type": "string"}}}},
     {"oneOf": [{"type": "integer"}, {"type": "string"}]},
     {"oneOf": [{"type": "string"}, {"type": "array", "uniqueItems": True}]},
     {"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "minItems": 1}]},
@@ -122,8 +131,10 @@ def test_quick_check_without_doubt_accepts_what_jsonschema_accepts(
     assert [value for value in VALUES if checker.is_valid(value) and not check(value)] == []
 
 
-def test_schema_with_an_unknown_reference_refuses_everything() -> None:
-    assert not any(map(fits({"$ref": "#/$defs/none", "$defs": {}}), VALUES))
+@pytest.mark.parametrize("name", ["none", "a/none", "a/type/none"])
+def test_schema_with_an_unknown_reference_refuses_everything(name: str) -> None:
+    schema = {"$ref": f"#/$defs/{name}", "$defs": {"a": {"type": "string"}}}
+    assert not any(map(fits(schema), VALUES))
 
 
 @pytest.mark.parametrize(
@@ -134,6 +145,28 @@ def test_quick_check_decides_between_word_and_list_of_words(other: dict[str, Any
     check = fits({"oneOf": [other, words], "$defs": {"word": {"enum": ["any"]}}})
     assert check(["any", "a"])
     assert not check(["a", "a"])
+
+
+@for_each(
+    [
+        ("combinations", "combinations/*.yaml"),
+        ("finding", "findings/*.yaml"),
+        ("known-faults", "known-faults.yaml"),
+        ("operator", "operators/[ct]*.yaml"),
+        ("questions", "questions.yaml"),
+        ("rewrites", "rewrites.yaml"),
+        ("target", "targets/*.yaml"),
+        ("translation", "translation/*.yaml"),
+    ],
+    name=itemgetter(0),
+)
+def test_quick_check_accepts_bundled_files(schema_and_files: tuple[str, str]) -> None:
+    """With an unsupported keyword in the schema, it would refuse all of them."""
+    schema, files = schema_and_files
+    check = fits(bundled_schema(schema))
+    paths = list(schemas_directory().glob(files))
+    assert paths
+    assert [path.name for path in paths if not check(read_document(path).data)] == []
 
 
 def positions(data: Any) -> list[tuple[Any, Any]]:

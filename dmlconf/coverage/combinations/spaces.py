@@ -17,7 +17,7 @@ from dmlconf.catalogue.model import Entry, Operator
 from dmlconf.catalogue.problems import expression_problems
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
-from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.documents.schema import bundled_checker, schema_problems
 from dmlconf.expressions import Expression, ExpressionError, Namespace, namespace
 from dmlconf.resources import schemas_directory
 
@@ -125,7 +125,7 @@ def read_spaces() -> tuple[Space, ...]:
     """
     folder = schemas_directory() / "combinations"
     documents = [read_document(path) for path in sorted(folder.glob("*.yaml"))]
-    check = validator(bundled_schema("combinations"))
+    check = bundled_checker("combinations")
     problems = [p for each in documents for p in schema_problems(each, check, each.data)]
     shared: dict[str, Mapping[str, str]] = {}
     if not problems:

@@ -13,7 +13,7 @@ from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.reader import read_document
-from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.documents.schema import bundled_checker, schema_problems
 from dmlconf.expressions import Namespace
 from dmlconf.strength.drivers.computation import Arrays, Computation, Effect, Settings
 from dmlconf.strength.drivers.conditions import Condition, condition
@@ -144,7 +144,7 @@ def size_defects() -> tuple[DriverDefect, ...]:
 
 def _defects(paths: Sequence[Path]) -> tuple[DriverDefect, ...]:
     documents = [read_document(path) for path in paths]
-    checker = Checker(bundled_schema("driver-defects"))
+    checker = bundled_checker("driver-defects")
     problems = [
         p for document in documents for p in schema_problems(document, checker, document.data)
     ]
