@@ -57,6 +57,12 @@ def sample() -> tuple[Case, ...]:
     return tuple(map(build, list(plan)[::7]))
 
 
+@cache
+def refusals(level: FeatureLevel) -> dict[str, str | None]:
+    """Return for each case of the sample why the level refuses it, or None if it does not."""
+    return {case.identifier: refusal(level, case) for case in sample()}
+
+
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
 def test_no_case_that_a_level_supports_fails_at_that_level(level: FeatureLevel) -> None:
     backend = create(f"level={level}")
@@ -75,10 +81,10 @@ def _needs_no_check(level: FeatureLevel, case: Case) -> bool:
 
     An earlier level gives the same values, and cases of models state no values.
     """
-    if refusal(level, case) is not None:
+    if refusals(level)[case.identifier] is not None:
         return False
     earlier = [other for other in FEATURE_LEVELS if other < level]
-    return "model" in case.tags or bool(earlier and refusal(earlier[-1], case) is None)
+    return "model" in case.tags or bool(earlier and refusals(earlier[-1])[case.identifier] is None)
 
 
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
@@ -89,7 +95,7 @@ def test_level_refuses_exactly_cases_of_later_levels(level: FeatureLevel) -> Non
             continue
         # `refusal` does not use `level_needs`.
         needed = highest_level(case.level_needs)
-        lacking = refusal(level, case)
+        lacking = refusals(level)[case.identifier]
         assert (lacking is None) == (needed <= level), (case.identifier, lacking, needed)
         refused += lacking is not None
     assert bool(refused) == (level < FEATURE_LEVELS[-1])
