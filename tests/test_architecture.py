@@ -13,17 +13,20 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+
+import pytest
 
 import dmlconf
 from dmlconf.judging.figure_cache import JUDGING_SOURCES
 from dmlconf.resources import cases_directory, schemas_directory, sources
 from tests.cli.process import printed_by
 from tests.each import for_each
+from tests.syntax import forget, nodes_of, tree_of
 
 PACKAGE: Final = Path(dmlconf.__file__).parent
 CHECKOUT: Final = Path(__file__).parents[1]
@@ -58,9 +61,10 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten_trees() -> Iterator[None]:
+    yield
+    forget()
 
 
 def part(path: Path) -> str:
@@ -76,11 +80,12 @@ MODULE_NAMES: Final = frozenset(map(module_name, MODULES))
 """The modules as imports name them, such as `dmlconf.limits`."""
 
 
+@cache
 def imported_modules(path: Path) -> set[str]:
     """Return the modules of dmlconf that a module imports, also inside functions."""
     package = module_name(path).split(".")[: None if path.name == "__init__.py" else -1]
     found = set()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *filter(None, [node.module])])
@@ -183,7 +188,7 @@ SUFFIXES_OF_PERMITTED: Final = ("_error_scale", "_interval", "_candidates")
 
 @for_each([path for path in MODULES if part(path) == "reference"], name=module_name)
 def test_the_reference_neither_defines_nor_imports_what_is_permitted(path: Path) -> None:
-    names = [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef)]
+    names = [node.name for node in nodes_of(path) if isinstance(node, ast.FunctionDef)]
     assert not [name for name in names if name.endswith(SUFFIXES_OF_PERMITTED)]
     taken = imported_parts(path) & {"precision", "permitted"}
     assert not taken, f"imports {', '.join(sorted(taken))}"
@@ -205,10 +210,10 @@ MOST_TYPE_TESTS: Final = 16
 """The most lines that may ask whether a case is a graph; a method of both kinds is better."""
 
 
-def type_tests(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a syntax tree that ask whether a case is a graph."""
+def type_tests(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield those nodes of a syntax tree that ask whether a case is a graph."""
     graphs = {"GraphCase", "GraphPlan"}
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
                 if graphs & {each.id for each in ast.walk(kinds) if isinstance(each, ast.Name)}:
@@ -231,7 +236,7 @@ def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
     found = [
         f"{module_name(path)}:{getattr(node, 'lineno', 0)}"
         for path in MODULES
-        for node in type_tests(tree_of(path))
+        for node in type_tests(nodes_of(path))
     ]
     assert len(found) <= MOST_TYPE_TESTS, f"{len(found)} lines: {', '.join(found)}"
 
@@ -250,15 +255,23 @@ def test_few_lines_ask_whether_a_case_is_a_graph() -> None:
     )
 )
 def test_each_question_for_a_graph_is_found(source: str) -> None:
-    assert len(list(type_tests(ast.parse(source)))) == 1
+    assert len(list(type_tests(ast.walk(ast.parse(source))))) == 1
+
+
+def last_name(node: ast.expr) -> str | None:
+    """Return `c` for the expressions `c` and `a.b.c`."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return None
 
 
 def modules_calling(name: str) -> list[str]:
     return [
         module_name(path)
         for path in MODULES
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == name
+        for node in nodes_of(path)
+        if isinstance(node, ast.Call) and last_name(node.func) == name
     ]
 
 
@@ -272,8 +285,10 @@ def test_only_two_modules_make_simple_tables() -> None:
     found = {
         module_name(path)
         for path in MODULES
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("box.SIMPLE")
+        for node in nodes_of(path)
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("SIMPLE")
+        and last_name(node.value) == "box"
     }
     assert found == {"dmlconf.reports.terminal_text", "dmlconf.reports.runs.table"}
 

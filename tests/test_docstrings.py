@@ -10,12 +10,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 import dmlconf
 from dmlconf.resources import schemas_directory
+from tests.syntax import forget, nodes_of, tree_of
 
 PACKAGE: Final = Path(dmlconf.__file__).parent
 
@@ -43,23 +45,27 @@ NAME_OF_FILE: Final = re.compile(r"`([^`\s]*(?:/|\.(?:c|css|html|js|json|md|py|t
 """A folder, such as `dmlconf/graphs/`, or a file, perhaps without its folder: `wiring.py`."""
 
 
-@cache
-def trees() -> tuple[tuple[Path, ast.Module], ...]:
-    return tuple((path, ast.parse(path.read_text("utf-8"))) for path in PACKAGE.rglob("*.py"))
+MODULES: Final = tuple(PACKAGE.rglob("*.py"))
 
 
-def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten_trees() -> Iterator[None]:
+    yield
+    forget()
+
+
+def docstrings(path: Path) -> Iterator[ast.Constant]:
     """Yield the docstrings of a module, its classes, functions and constants."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         match node:
             case ast.Expr(value=ast.Constant(value=str()) as text):
                 yield text
 
 
-def names_in(tree: ast.Module) -> Iterator[str]:
+def names_in(path: Path) -> Iterator[str]:
     """Yield the names that a module uses, and the words of its strings."""
-    texts = set(map(id, docstrings(tree)))
-    for node in ast.walk(tree):
+    texts = set(map(id, docstrings(path)))
+    for node in nodes_of(path):
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
@@ -70,34 +76,29 @@ def names_in(tree: ast.Module) -> Iterator[str]:
 
 
 def test_docstrings_of_the_package_name_only_existing_things() -> None:
-    known = {name for path, tree in trees() for name in (path.stem, *names_in(tree))}
+    known = {name for path in MODULES for name in (path.stem, *names_in(path))}
     for file in schemas_directory().glob("*.yaml"):
         known.update(re.findall(r"\w+", file.read_text("utf-8")))
     for file in PACKAGE.rglob("*.yaml"):
         known.update(re.findall(r"\w+", file.read_text("utf-8")))
     named = [
         (f"{path.relative_to(PACKAGE)}:{text.lineno}", name)
-        for path, tree in trees()
-        for text in docstrings(tree)
+        for path in MODULES
+        for text in docstrings(path)
         for name in NAME_WITH_UNDERSCORE.findall(str(text.value))
     ]
     assert len(named) > 100
     assert [each for each in named if each[1] not in known | NAMES_OF_OTHER_PROJECTS] == []
 
 
-@cache
-def trees_of_test_modules() -> dict[str, ast.Module]:
-    return {
-        str(file.relative_to(ROOT)): ast.parse(file.read_text("utf-8"))
-        for file in TESTS.rglob("test_*.py")
-    }
+TEST_MODULES: Final = {str(file.relative_to(ROOT)): file for file in TESTS.rglob("test_*.py")}
 
 
 def test_docstrings_of_test_modules_name_only_paths_that_exist() -> None:
     named = [
         (f"{name}:{text.lineno}", path)
-        for name, tree in trees_of_test_modules().items()
-        for text in docstrings(tree)
+        for name, file in TEST_MODULES.items()
+        for text in docstrings(file)
         for path in PATH_FROM_ROOT.findall(str(text.value))
         if path not in PATHS_IN_WHEELS
     ]
@@ -118,8 +119,8 @@ def missing_files(sentence: str) -> list[str]:
 
 def test_each_test_module_says_which_existing_files_it_tests() -> None:
     last = {
-        name: (ast.get_docstring(tree) or "").rpartition("\n\n")[2]
-        for name, tree in trees_of_test_modules().items()
+        name: (ast.get_docstring(tree_of(file)) or "").rpartition("\n\n")[2]
+        for name, file in TEST_MODULES.items()
     }
     assert [
         name for name, sentence in last.items() if not SENTENCE_OF_TESTED_FILES.fullmatch(sentence)

@@ -1,0 +1,27 @@
+"""Read the syntax trees of modules; each module is parsed only once until `forget`."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+__all__ = ["forget", "nodes_of", "tree_of"]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax tree of a module."""
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a module's syntax tree, as `ast.walk` gives them, which takes longer."""
+    return tuple(ast.walk(tree_of(path)))
+
+
+def forget() -> None:
+    """Free all trees, whose many objects would slow down garbage collection in other tests."""
+    nodes_of.cache_clear()
+    tree_of.cache_clear()
