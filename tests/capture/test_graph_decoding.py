@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -113,11 +114,12 @@ def assert_operators_are_kept(device: Device) -> None:
     assert nodes == [(operator.name, desc) for operator, desc in device.known.values()]
 
 
-def suite_graphs(file: str) -> list[GraphCase]:
+@cache
+def suite_graphs(file: str) -> tuple[GraphCase, ...]:
     planned = bundled(f"graphs/{file}").plan()
     valid = (p for p in planned if "rejected" not in p.template.data.get("expect", {}))
     cases = [valid_case(each) for each in valid]
-    return [case for case in cases if isinstance(case, GraphCase)]
+    return tuple(case for case in cases if isinstance(case, GraphCase))
 
 
 @pytest.mark.parametrize("number", range(8))

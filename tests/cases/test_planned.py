@@ -29,16 +29,16 @@ cases:
       Repeats: [2]
   - name: large
     matrix:
-      Number: =range(700)
+      Number: =range(200)
       Mixed: [1, 1.5, true, "text", [1, [2, 3]], null]
       Type: {data_types: InputTensor}
-    where: =Number < 700
+    where: =Number < 200
     desc: *tile
   - name: small
     matrix: {Number: [1, 2, 3]}
     desc: *tile
 """
-"""One case, a matrix of more than 40,000 cases, and a matrix of three."""
+"""One case, a matrix of more than 10,000 cases, and a matrix of three."""
 
 MOST_BYTES = 20
 
@@ -53,7 +53,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
 @pytest.fixture(scope="module")
 def cases(suite: Suite) -> list[PlannedCase]:
     planned = list(suite.plan())
-    assert len(planned) > 40_000
+    assert len(planned) > 10_000
     return planned
 
 
@@ -70,9 +70,9 @@ def test_a_plan_has_the_cases_in_their_order(cases: list[PlannedCase]) -> None:
 
 def test_a_plan_has_each_case_at_its_index(cases: list[PlannedCase]) -> None:
     plan = PlannedCases(cases)
-    for index in (0, 1, 2, 777, len(cases) - 4, len(cases) - 3, -1, -len(cases)):
+    for index in (0, 1, 2, 177, len(cases) - 4, len(cases) - 3, -1, -len(cases)):
         assert exact(plan[index]) == exact(cases[index])
-    for part in (slice(0, 3), slice(5, None, 9001), slice(None, None, -7001), slice(4, 4)):
+    for part in (slice(0, 3), slice(5, None, 2501), slice(None, None, -1901), slice(4, 4)):
         assert list(map(exact, plan[part])) == list(map(exact, cases[part]))
     with pytest.raises(IndexError):
         plan[len(cases)]
@@ -81,7 +81,7 @@ def test_a_plan_has_each_case_at_its_index(cases: list[PlannedCase]) -> None:
 
 
 def test_cases_can_be_picked_in_any_order(cases: list[PlannedCase]) -> None:
-    indices = [5, 0, 41_000, -1, 5]
+    indices = [5, 0, 11_000, -1, 5]
     picked = Picked(PlannedCases(cases), [each % len(cases) for each in indices])
     assert list(map(exact, picked)) == [exact(cases[each]) for each in indices]
     assert list(map(exact, picked[1:3])) == [exact(cases[each]) for each in indices[1:3]]

@@ -24,7 +24,6 @@ from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import Operator
 from dmlconf.coverage.combinations.measure import measure_combinations
 from dmlconf.coverage.combinations.parameters import parameters_of, values_of
-from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from tests.bundled import bundled
@@ -328,7 +327,7 @@ def test_tuples_of_indices_are_all_different(tmp_path: Path) -> None:
 )
 def test_starting_descs_have_sizes_that_the_case_lacks(name: str, values: dict[str, str]) -> None:
     entry = operator(name)
-    plan = load_suite([cases_directory() / name.lower() / "matrix.yaml"]).plan()
+    plan = bundled(f"{name.lower()}/matrix.yaml").plan()
     [first, *drafts], _ = starting_drafts(entry, [valid_case(next(iter(plan)))])
     assert not values.items() <= values_in(entry, first).items()
     valid = [each for each in drafts if not case_of(entry, each).documented_violations()]
