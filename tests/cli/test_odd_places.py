@@ -49,7 +49,7 @@ def test_pipes_devices_and_broken_links_are_reported(tmp_path: Path) -> None:
     (folder / "device.yaml").symlink_to("/dev/zero")
     (folder / "nothing.yaml").symlink_to("nowhere")
     (folder / "right.yaml").write_text(TILE, encoding="utf-8")
-    done = dmlconf(tmp_path, "run", "cases")
+    done = dmlconf_here(tmp_path, "run", "cases")
     assert done.returncode == 3
     assert "device.yaml: is a device, not a regular file" in done.stderr
     assert "nothing.yaml: cannot be read: No such file or directory" in done.stderr
@@ -96,7 +96,7 @@ def test_deleted_working_folder_gives_ordinary_exit_codes(tmp_path: Path) -> Non
 def test_report_into_a_pipe_without_reader_fails(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     os.mkfifo(tmp_path / "pipe")
-    done = dmlconf(tmp_path, "run", "case.yaml", "--report", "json:pipe")
+    done = dmlconf_here(tmp_path, "run", "case.yaml", "--report", "json:pipe")
     assert done.returncode == 8
     assert "--report json:pipe could not be written: No such device or address" in done.stderr
 
@@ -104,6 +104,6 @@ def test_report_into_a_pipe_without_reader_fails(tmp_path: Path) -> None:
 def test_resuming_from_a_named_pipe_is_refused(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     os.mkfifo(tmp_path / "pipe")
-    done = dmlconf(tmp_path, "run", "case.yaml", "--resume", "pipe")
+    done = dmlconf_here(tmp_path, "run", "case.yaml", "--resume", "pipe")
     assert done.returncode == 3
     assert "pipe: is a named pipe, not a regular file" in done.stderr

@@ -21,7 +21,7 @@ import pytest
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.diagnosis.order_dependence import minimal
 from tests.backends.installing import install_plugin
-from tests.cli.process import dmlconf, environment
+from tests.cli.process import dmlconf, dmlconf_here, environment
 
 PLUGIN = '''
 import os
@@ -232,7 +232,7 @@ def test_minimal_returns_all_items_if_no_time_is_left() -> None:
 
 
 def test_order_without_a_log_is_refused(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "diagnose", "--order", "tile/documented/x", "-b", "numpy")
+    done = dmlconf_here(tmp_path, "diagnose", "--order", "tile/documented/x", "-b", "numpy")
     assert done.returncode == 2
     assert "--order needs the LOG of a run, which says what came before; " in done.stderr
     assert "there is no file tile/documented/x" in done.stderr

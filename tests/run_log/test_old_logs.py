@@ -19,7 +19,7 @@ import pytest
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.reports.formats import COMPARISON_FORMATS, RUN_FORMATS, SCOREBOARD_FORMATS
 from dmlconf.run_log.log import FORMAT, InvalidLogError, read_log
-from tests.cli.process import dmlconf
+from tests.cli.process import dmlconf_here
 
 FOLDER: Final = Path(__file__).with_name("of_0_1_0")
 WAIVED, STOPPED = FOLDER / "waived.jsonl", FOLDER / "stopped.jsonl"
@@ -65,12 +65,14 @@ def test_every_report_shows_a_log_of_0_1_0(name: str, path: Path) -> None:
 
 def test_logs_of_0_1_0_are_compared_and_scored(tmp_path: Path) -> None:
     base, new = str(STOPPED), str(WAIVED)
-    done = dmlconf(
+    done = dmlconf_here(
         tmp_path, "compare", base, new, *reports(COMPARISON_FORMATS, tmp_path / "changes")
     )
     assert done.returncode == 1, done.stderr
     assert "tile/tile/mended" in done.stdout
-    done = dmlconf(tmp_path, "report", base, new, *reports(SCOREBOARD_FORMATS, tmp_path / "scores"))
+    done = dmlconf_here(
+        tmp_path, "report", base, new, *reports(SCOREBOARD_FORMATS, tmp_path / "scores")
+    )
     assert done.returncode == 0, done.stderr
     assert "device-removed" in done.stdout  # The adapter of a log.
 
@@ -81,9 +83,9 @@ def reports(formats: Iterable[str], path: Path) -> list[str]:
 
 def test_a_history_takes_logs_of_0_1_0(tmp_path: Path) -> None:
     history = ("--database", str(tmp_path / "history.sqlite"))
-    done = dmlconf(tmp_path, "history", "add", *history, *map(str, STATUSES))
+    done = dmlconf_here(tmp_path, "history", "add", *history, *map(str, STATUSES))
     assert done.returncode == 0, done.stderr
-    done = dmlconf(tmp_path, "history", "case", *history, "tile/tile/mended")
+    done = dmlconf_here(tmp_path, "history", "case", *history, "tile/tile/mended")
     assert {"stale", "broken"} <= set(done.stdout.split()), done.stdout
 
 
@@ -96,5 +98,5 @@ def test_a_log_of_a_newer_form_is_refused(tmp_path: Path) -> None:
         read_log(path)
     form = f"a run log of form {FORMAT + 1}; this dmlconf reads form {FORMAT}"
     assert str(refused.value) == f"{path}:1: {form}"
-    done = dmlconf(tmp_path, "report", str(path))
+    done = dmlconf_here(tmp_path, "report", str(path))
     assert (done.returncode, form in done.stderr) == (3, True)
