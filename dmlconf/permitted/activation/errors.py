@@ -122,7 +122,7 @@ def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
     value = np.logaddexp(0.0, product)
     # A kernel may multiply log2 by Alpha * ln(2). This factor and Beta may be 0 if subnormal.
     vanishes = min(abs(Alpha), abs(Beta)) < 2 * LEAST_NORMAL_FLOAT32
-    # Measured: if Beta * x is large, the result is (Alpha * Beta) * x, whose factor may be subnormal.
+    # Measured: if Beta * x is large, this is (Alpha * Beta) * x, whose factor may be subnormal.
     of_factor = np.abs(Alpha * product) if abs(Alpha * Beta) < LEAST_NORMAL_FLOAT32 else 0.0
     magnified = _magnified(Alpha, value, error) + np.where(product > 1, of_factor, 0.0)
     return np.where(vanishes & np.isinf(value), ANY_RESULT, magnified)
