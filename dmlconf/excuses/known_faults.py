@@ -74,10 +74,11 @@ class NodeCondition:
     """A condition that at least one node of a graph must meet.
 
     Attributes:
-        when: a condition over the names of `names_of_node` and three others. `Consumers`: how many
+        when: a condition over the names of `names_of_node` and five others. `Consumers`: how many
             nodes read the node's outputs. `OutputNumbers`: the indices of the graph's outputs that
             the node feeds. `NumbersWritten`: what `faults.sequences.numbers_written` returns for
-            the node's operator.
+            the node's operator. `OutputOperators`: the operator of the node that feeds each output
+            of the graph. `FirstNumbers`: what `faults.sequences.first_numbers` returns.
     """
 
     operators: frozenset[str]
@@ -95,16 +96,21 @@ class NodeCondition:
         )
 
 
-def _joins_of(graph: Graph, node: Node) -> dict[str, int | tuple[int, ...]]:
-    from dmlconf.faults.sequences import numbers_written
+def _joins_of(graph: Graph, node: Node) -> Namespace:
+    from dmlconf.faults.sequences import first_numbers, numbers_written
 
     edges = graph.intermediate_edges
     consumers = {edge.to_node for edge in edges if edge.from_node == node.name}
     outputs = {edge.graph_output for edge in graph.output_edges if edge.node == node.name}
+    sources = graph.output_sources()
+    feeding = [sources[name][0] if name in sources else "" for name in graph.outputs]
+    kinds = {each.name: each.operator_name for each in graph.operator_nodes}
     return {
         "Consumers": len(consumers),
         "OutputNumbers": tuple(n for n, name in enumerate(graph.outputs) if name in outputs),
         "NumbersWritten": tuple(numbers_written(graph, node.operator_name).values()),
+        "OutputOperators": tuple(kinds.get(name, "") for name in feeding),
+        "FirstNumbers": first_numbers(graph),
     }
 
 

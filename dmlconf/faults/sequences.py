@@ -18,7 +18,7 @@ from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import element_offsets
 
-__all__ = ["numbers_written", "sequences_in_place_of_each_other"]
+__all__ = ["first_numbers", "numbers_written", "sequences_in_place_of_each_other"]
 
 _SEQUENCE: Final = "FILL_VALUE_SEQUENCE"
 
@@ -37,6 +37,21 @@ def numbers_written(graph: Graph, operator_name: str) -> Mapping[str, int]:
     alike = [node.name for node in graph.operator_nodes if node.operator_name == operator_name]
     exported = {edge.node for edge in graph.output_edges}
     return {name: first + n for n, name in enumerate(alike) if name in exported}
+
+
+def first_numbers(graph: Graph) -> tuple[int, ...]:
+    """Return for each graph output the least index of an output that its node leads to.
+
+    A node leads to the outputs that it feeds, and to those that nodes behind it feed. An output
+    that no node feeds has its own index.
+    """
+    sources = graph.output_sources()
+    feeding = [sources[name][0] if name in sources else "" for name in graph.outputs]
+    reached = {name: {name, *graph.nodes_behind(name)} for name in set(feeding)}
+    return tuple(
+        next((n for n, other in enumerate(feeding) if name and other in reached[name]), number)
+        for number, name in enumerate(feeding)
+    )
 
 
 def sequences_in_place_of_each_other(case: Case) -> Computed | None:

@@ -204,6 +204,17 @@ class Graph:
             sources.setdefault(edge.graph_output, (edge.node, edge.tensor))
         return sources
 
+    def nodes_behind(self, name: str) -> frozenset[str]:
+        """Return the names of the nodes that read a node's outputs, directly or through others."""
+        behind: set[str] = set()
+        ends = [name]
+        while ends:
+            end = ends.pop()
+            readers = {edge.to_node for edge in self.intermediate_edges if edge.from_node == end}
+            ends += readers - behind
+            behind |= readers
+        return frozenset(behind)
+
     def neighbours(self) -> tuple[tuple[str, str], ...]:
         """Return the pairs of operators whose nodes an edge joins, the feeding one first.
 

@@ -101,9 +101,10 @@ Without `--no-known-faults` the same case is `waived`.
 an operator alone with `-b directml:compile=graph`. Of a node, `Consumers` is how many nodes it
 feeds, `OutputNumbers` which outputs of the graph it is, counted from 0, and `NumbersWritten` the
 numbers of the graph's inputs, constants and earlier nodes of the same operator, for each of these
-nodes that is an output. Of a constant, `ByteCount` is its size, and `BytesRead` how much of it is
-read. What a desc or a graph `breaks` is a constraint of `dmlconf operators NAME` or of
-[graphs](graphs.md#the-file).
+nodes that is an output. `OutputOperators` and `FirstNumbers` list, for each output of the graph,
+the operator that makes it, and the first output that this node leads to. Of a constant,
+`ByteCount` is its size, and `BytesRead` how much of it is read. What a desc or a graph `breaks` is
+a constraint of `dmlconf operators NAME` or of [graphs](graphs.md#the-file).
 
 `dmlconf faults`, which writes this page with `--report markdown`, lists them; `dmlconf faults NAME`
 explains one. What is said of devices is what was tried: a fault that was seen on lavapipe only may

@@ -105,6 +105,54 @@ def test_refusal_of_a_sequence_beside_a_split_is_waived(tmp_path: Path) -> None:
     assert waiving_fault(tmp_path, alone, refused) == ""
 
 
+POOLING = """\
+inputs:
+  x: {Sizes: [1, 1, 1, 6], DataType: FLOAT32, values: [3, 1, 4, 1, 5, 9]}
+  a: {Sizes: [5], DataType: FLOAT32, values: [1, 2, 3, 4, 5]}
+nodes:
+  f: %s
+  p:
+    operator: MAX_POOLING1
+    desc: {InputTensor: x, OutputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32},
+           OutputIndicesTensor: {Sizes: [1, 1, 1, 3], DataType: UINT32}, Strides: [1, 2],
+           WindowSize: [1, 2], StartPadding: [0, 0], EndPadding: [0, 0]}
+  n: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: a, OutputTensor: {}}}
+  m: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: p, OutputTensor: {}}}
+outputs: {%s}
+"""
+"""Two inputs and a sequence, for which the output with the number 2 is taken."""
+
+
+@pytest.mark.parametrize(
+    ("outputs", "refused"),
+    [
+        ("y: f, z: p, i: p.OutputIndicesTensor, w: n, v: m", True),
+        ("y: f, i: p.OutputIndicesTensor, z: p, w: n, v: m", True),
+        ("z: p, w: n, i: p.OutputIndicesTensor, y: f, v: m", True),
+        ("w: n, u: n, v: m, i: p.OutputIndicesTensor, y: f", False),
+        ("v: m, w: n, i: p.OutputIndicesTensor, y: f", True),  # v is made of the pooling
+        ("y: f, w: n, z: p, i: p.OutputIndicesTensor, v: m", False),  # the first of the pooling
+        ("z: p, i: p.OutputIndicesTensor, y: f, w: n, v: m", False),  # the sequence's own number
+        ("z: p, y: f, w: n, i: p.OutputIndicesTensor, v: m", False),
+        ("w: n, y: f, u: n, v: m", True),  # the same tensor twice
+        ("w: n, v: m, y: f", False),
+    ],
+)
+def test_refusal_of_a_sequence_is_waived_by_the_output_taken_for_it(
+    tmp_path: Path, outputs: str, refused: bool
+) -> None:
+    graph = POOLING % (SEQUENCE, outputs)
+    outcome = Rejection("CompileGraph", "E_INVALIDARG")
+    expected = "sequence-beside-several-outputs-of-a-node" if refused else ""
+    for version in ("1.13.1", "1.14.1", "1.15.4"):
+        assert waiving_fault(tmp_path, graph, outcome, version) == expected
+    assert waiving_fault(tmp_path, graph, outcome, "1.12.1") == ""
+    constant = POOLING % (CONSTANT, outputs)
+    assert waiving_fault(tmp_path, constant, outcome) == ""
+    with_constant = graph.replace("  a: {", "constants:\n  a: {")
+    assert waiving_fault(tmp_path, with_constant, outcome) == ""
+
+
 @pytest.mark.parametrize(
     "graph",
     [
