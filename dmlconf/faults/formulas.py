@@ -25,6 +25,7 @@ from dmlconf.faults.one_hot import (
     second_value_after_the_first,
     unsigned_index_as_signed,
 )
+from dmlconf.faults.order import read_before_written
 from dmlconf.faults.passes import first_pass_truncated
 from dmlconf.faults.regions import parts_beyond_32_bits_left_out
 from dmlconf.faults.scatters import (
@@ -61,6 +62,7 @@ FORMULAS: Final[Mapping[str, Formula]] = {
         moments_read_as_parameters,
         one_product_of_filter_and_input,
         parts_beyond_32_bits_left_out,
+        read_before_written,
         scattered_by_other_tuples,
         scattered_by_other_tuples_in_a_graph,
         second_value_after_the_first,
