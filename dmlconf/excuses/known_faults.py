@@ -76,9 +76,9 @@ class NodeCondition:
     Attributes:
         when: a condition over the names of `names_of_node` and five others. `Consumers`: how many
             nodes read the node's outputs. `OutputNumbers`: the indices of the graph's outputs that
-            the node feeds. `NumbersWritten`: what `faults.sequences.numbers_written` returns for
-            the node's operator. `OutputOperators`: the operator of the node that feeds each output
-            of the graph. `FirstNumbers`: what `faults.sequences.first_numbers` returns.
+            the node feeds. `NumbersWritten`: what `sequences.numbers_written` of `faults.graphs`
+            returns for the node's operator. `OutputOperators`: the operator of the node that feeds
+            each output of the graph. `FirstNumbers`: what `sequences.first_numbers` returns.
     """
 
     operators: frozenset[str]
@@ -97,7 +97,7 @@ class NodeCondition:
 
 
 def _joins_of(graph: Graph, node: Node) -> Namespace:
-    from dmlconf.faults.sequences import first_numbers, numbers_written
+    from dmlconf.faults.graphs.sequences import first_numbers, numbers_written
 
     edges = graph.intermediate_edges
     consumers = {edge.to_node for edge in edges if edge.from_node == node.name}

@@ -14,9 +14,11 @@ from dmlconf.faults.copies import (
     window_read_without_gaps,
     window_written_without_gaps,
 )
-from dmlconf.faults.fused_sums import sum_before_the_activation
 from dmlconf.faults.gates import bounded_before_activations
 from dmlconf.faults.gradient_sums import gradient_of_bias_in_passes, gradients_in_passes
+from dmlconf.faults.graphs.fused_sums import sum_before_the_activation
+from dmlconf.faults.graphs.order import read_before_written
+from dmlconf.faults.graphs.sequences import sequences_in_place_of_each_other
 from dmlconf.faults.moments import moments_read_as_parameters
 from dmlconf.faults.normalization import element_in_place_of_its_variance
 from dmlconf.faults.one_hot import (
@@ -25,14 +27,12 @@ from dmlconf.faults.one_hot import (
     second_value_after_the_first,
     unsigned_index_as_signed,
 )
-from dmlconf.faults.order import read_before_written
 from dmlconf.faults.passes import first_pass_truncated
 from dmlconf.faults.regions import parts_beyond_32_bits_left_out
 from dmlconf.faults.scatters import (
     scattered_by_other_tuples,
     scattered_by_other_tuples_in_a_graph,
 )
-from dmlconf.faults.sequences import sequences_in_place_of_each_other
 from dmlconf.faults.signed_low_words import low_words_compared_as_signed
 from dmlconf.faults.windows import (
     first_group_of_filter_and_input,

@@ -1,7 +1,8 @@
 """Known faults in graphs are recognised by a node's desc and its connections.
 
-The tested code is in `dmlconf/excuses/known_faults.py`, `dmlconf/faults/fused_sums.py`,
-`dmlconf/faults/sequences.py`, `dmlconf/faults/prediction.py` and `schemas/known-faults.yaml`.
+The tested code is in `dmlconf/excuses/known_faults.py`, `dmlconf/faults/graphs/fused_sums.py`,
+`dmlconf/faults/graphs/sequences.py`, `dmlconf/faults/prediction.py` and
+`schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations

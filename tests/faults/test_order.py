@@ -1,6 +1,6 @@
 """A known fault is waived: DirectML 1.9 reads a normalization before it is written.
 
-The tested code is in `dmlconf/faults/order.py` and `schemas/known-faults.yaml`.
+The tested code is in `dmlconf/faults/graphs/order.py` and `schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A sequence is the output of a node FILL_VALUE_SEQUENCE. The waived outputs were measured on DirectML
 1.13.1 to 1.15.4.
 
-The tested code is in `dmlconf/faults/sequences.py` and `schemas/known-faults.yaml`.
+The tested code is in `dmlconf/faults/graphs/sequences.py` and `schemas/known-faults.yaml`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dmlconf.backends.protocol import (
 from dmlconf.backends.registry import parse
 from dmlconf.engine.session import reference
 from dmlconf.excuses.known_fault_file import known_faults
-from dmlconf.faults.sequences import numbers_written
+from dmlconf.faults.graphs.sequences import numbers_written
 from dmlconf.judging.judge import judge
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status

@@ -1,0 +1,1 @@
+"""Formulas of what DirectML computes instead of the right outputs of a graph."""
