@@ -33,7 +33,7 @@ class _Requests:
     """The state of interrupts.
 
     Attributes:
-        came: whether an interrupt came; kept, as a destructor may lose its `KeyboardInterrupt`.
+        came: whether an interrupt came; a `KeyboardInterrupt` raised in a destructor is lost.
         deferred: whether the program is in an `Uninterrupted` block.
         graces: how many `grace` blocks the main thread is in.
         pending: whether a `grace` block has yet to raise an interrupt.
@@ -170,7 +170,7 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
 
 @contextmanager
 def discarded_interrupts() -> Iterator[None]:
-    """Ignore interrupts in the block, but only defer the end of `GRACE_SECONDS` to its end.
+    """Ignore interrupts in the block, and defer one that ends `GRACE_SECONDS` until the block ends.
 
     Outside the main thread, the block has no effect.
     """

@@ -1,7 +1,7 @@
 """Other ways in which a right device may evaluate the nodes of a graph.
 
-MIN(0, -0) may be 0 or -0, so 1 / MIN(0, -0) may be infinity or -infinity. So the whole graph is
-also evaluated
+1e-40 may be flushed to 0, so 1 / 1e-40 may be infinity. MIN(0, -0) may be 0 or -0, so
+1 / MIN(0, -0) may be infinity or -infinity. So the whole graph is also evaluated
 
 - with zeros instead of subnormal FLOAT32 inputs and attributes, for nodes that may flush them;
 - with zeros of the other sign, for nodes whose rule compares numbers and not bits.
@@ -80,7 +80,8 @@ def alternatives(
     """Yield the alternatives that may permit other outputs of the graph."""
     for flushing in _flushing(right):
         other = _with_zeros_for_subnormals(evaluate, allowance_of, flushing)
-        # If a scale becomes 0, any quotient by it is right, even if the outputs stay equal.
+        # Flushing by all nodes counts even if no output changes: its allowances may be wider, such
+        # as that of a quotient by a quantization's scale that becomes 0.
         if flushing is None or _differ(right, evaluate_nodes(case, other.evaluate)):
             yield other
     if not _signs_may_show(case, right):

@@ -67,8 +67,8 @@ class Open:
     """The open elements by output of a node; outputs without open elements are left out.
 
     Attributes:
-        reached: the elements for which any value is right.
-        read: the elements that later nodes may read as any value.
+        reached: the elements for which any value is right, by their own rule or behind open ones.
+        read: these, and others that later nodes may read as any value, such as those near a pole.
     """
 
     reached: Mapping[Slot, Array]
@@ -178,7 +178,8 @@ def _count(masks: Mapping[Slot, Array]) -> int:
 def _of_lines(right: NodeValues, reached: Mapping[Slot, Array]) -> dict[Slot, Array]:
     """Return the elements that are open because of open elements in their line.
 
-    A line with open elements may be in any order, and the evaluations do not show all orders. The
+    The elements of a line are compared with each other, as by ARGMAX or a softmax. With an open
+    element they may be in any order, and the evaluations do not show all orders. The
     logarithm of a softmax may be any number if one element of its line is NaN.
     """
     chosen: dict[Slot, Array] = {}

@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 _TERMS: Final = 6
-"""The number of terms in the precision rule of BATCH_NORMALIZATION, its `products`."""
+"""The number of terms in the precision rule of BATCH_NORMALIZATION, `products` in the catalogue."""
 
 
 @of_fields(BatchNormalizationDesc)
@@ -93,8 +93,8 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         error_scale = error_scale.overflowing_where(
             np.isinf(values) & overflows(greatest_product(np.abs(mean), scale, 1 / deviation))
         )
-        # An infinite factor may multiply the input and the mean before they are subtracted.
-        # Measured on BATCH_NORMALIZATION_TRAINING only: infinity times 0 is NaN.
+        # Measured on BATCH_NORMALIZATION_TRAINING only: the factor multiplies input and mean before
+        # they are subtracted. An infinite factor then makes NaN of an input or a mean of 0.
         infinite = unbounded(factor, deviation) | overflows(np.abs(factor))
         error_scale = error_scale.overflowing_where(infinite)
         if desc.FusedActivation is None:
@@ -184,7 +184,7 @@ class _Moments:
         count: how many elements share a mean.
         mean_size: the means of the elements' absolute values.
         partial: what `partial_mean` returns for the elements.
-        exact: which means `exact_mean` marks.
+        exact: which means are the same in every order of additions (`exact_mean`).
         overflows: for which means the sum of the elements may overflow.
         size: `|x| + mean_size` for each element x.
         centred: `x - mean`; `squares` has the squares of these differences.

@@ -1,4 +1,4 @@
-"""FLOAT16 means may be taken along the batches first, then along other axes, as 1.8.0 does.
+"""A FLOAT16 mean or variance is right if the batches are averaged first, as by DirectML 1.8.0.
 
 The tested code is in `dmlconf/permitted/normalization/batch.py`,
 `dmlconf/permitted/normalization/mean_variance.py` and `dmlconf/permitted/numbers/passes.py`.
