@@ -11,7 +11,16 @@ from typing import Any, Final
 
 from dmlconf.limits import MOST_BITS
 
-__all__ = ["bounded", "divide", "exact", "floor_divide", "modulo", "multiply", "subtract"]
+__all__ = [
+    "ExpressionError",
+    "bounded",
+    "divide",
+    "exact",
+    "floor_divide",
+    "modulo",
+    "multiply",
+    "subtract",
+]
 
 _EXACT_BITS: Final = 53
 """A FLOAT64 number holds every integer of as many bits."""
@@ -19,10 +28,14 @@ _EXACT_BITS: Final = 53
 _Operation = Callable[[Any, Any], Any]
 
 
+class ExpressionError(ValueError):
+    """An expression cannot be parsed or evaluated; the message says why."""
+
+
 def bounded(value: Any) -> Any:
-    """Return a value; raise `ValueError` if it is an integer of more than `MOST_BITS` bits."""
+    """Return a value; raise `ExpressionError` if it is an integer of more than `MOST_BITS` bits."""
     if isinstance(value, int) and value.bit_length() > MOST_BITS:
-        raise ValueError(f"a number of more than {MOST_BITS} bits")
+        raise ExpressionError(f"a number of more than {MOST_BITS} bits")
     return value
 
 
@@ -30,14 +43,16 @@ def exact(result: Any, *operands: Any) -> Any:
     """Return the result of an operation.
 
     Raises:
-        ValueError: it is a floating-point number, and an operand is an integer that has none.
+        ExpressionError: it is a floating-point number, and an operand is an integer that has none.
     """
     if isinstance(result, float):
         for each in operands:
             large = isinstance(each, int) and each.bit_length() > _EXACT_BITS
             if large and float(each) != each:
                 advice = "compute with integers alone, and with // instead of /"
-                raise ValueError(f"{each} would be rounded to a floating-point number; {advice}")
+                raise ExpressionError(
+                    f"{each} would be rounded to a floating-point number; {advice}"
+                )
     return result
 
 
@@ -51,7 +66,7 @@ def _of_numbers(operation: _Operation) -> _Operation:
     def compute(left: Any, right: Any) -> Any:
         if isinstance(left, int | float) and isinstance(right, int | float):
             return bounded(exact(operation(left, right), left, right))
-        raise ValueError("* and % take numbers only")
+        raise ExpressionError("* and % take numbers only")
 
     return compute
 

@@ -18,6 +18,7 @@ from types import CodeType
 from typing import Any, Final, NamedTuple
 
 from dmlconf.arithmetic import (
+    ExpressionError,
     bounded,
     divide,
     exact,
@@ -46,10 +47,6 @@ __all__ = [
 ]
 
 Namespace = dict[str, Any]
-
-
-class ExpressionError(ValueError):
-    """An expression cannot be parsed or evaluated; the message says why."""
 
 
 class BudgetError(ExpressionError):

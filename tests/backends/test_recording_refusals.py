@@ -94,7 +94,7 @@ MANIFEST_WITH_5000_DIGITS = b'{"format": ' + b"9" * 5000 + b"}"
     [
         (b"", "Expecting value"),
         (b"{", "Expecting property name"),
-        (b"\xff", "invalid start byte"),
+        (b"\xff", "not UTF-8: byte 0xff"),
         (b'{"a": 1, "a": 2}', "an object has a duplicate key"),
         (b'{"a": NaN}', "NaN is not JSON"),
         (b"[" * 100_000, "nested deeper than 100 levels"),
