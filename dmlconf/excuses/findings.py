@@ -41,6 +41,8 @@ class Finding:
         message: a regular expression that is searched for in the failure's message.
         example: the identifier of a small case that fails in this way.
         code: a few lines that show the mistake through the runtime's own API.
+        instructions: instructions of the processor, such as AVX-512, without which the runtime is
+            right; empty if any processor shows the mistake.
     """
 
     wrong: Deviation
@@ -49,6 +51,7 @@ class Finding:
     message: re.Pattern[str]
     example: str
     code: str
+    instructions: str = ""
 
     @property
     def name(self) -> str:
@@ -200,4 +203,5 @@ def _finding(data: Mapping[str, Any]) -> Finding:
         message=re.compile(data.get("message", "")),
         example=data["example"],
         code=data["code"],
+        instructions=data.get("instructions", ""),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dmlconf.excuses.findings import Findings
+from dmlconf.excuses.findings import Finding, Findings
 from dmlconf.reports.markdown_text import cell, code, table
 
 __all__ = ["findings_page"]
@@ -36,11 +36,16 @@ def findings_page(runtimes: Iterable[Findings]) -> str:
         lines += table(
             ("What it does", "Name", "A case", "In a few lines"),
             (
-                (cell(one.title), code(one.name), cell(code(one.example)), cell(one.code))
+                (cell(_title(one)), code(one.name), cell(code(one.example)), cell(one.code))
                 for one in each.findings
             ),
         )
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _title(finding: Finding) -> str:
+    needed = finding.instructions
+    return f"{finding.title}, on processors with {needed}" if needed else finding.title
 
 
 def _runs(runtimes: Iterable[Findings]) -> Iterator[str]:
