@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 __all__ = ["Fits", "fits", "pattern"]
 
@@ -35,13 +35,12 @@ class _Definitions:
         self._functions: dict[str, Fits] = {}
 
     def schema(self, reference: str) -> _Schema:
-        found: Any = self._schemas
+        schema: Any = self._schemas
         for name in reference.removeprefix("#/$defs/").split("/"):
-            if not isinstance(found, Mapping) or name not in found:
+            if not isinstance(schema, Mapping) or name not in schema:
                 raise _UnknownError(reference)
-            found = found[name]
-        schema: _Schema = found
-        return schema
+            schema = schema[name]
+        return cast("_Schema", schema)
 
     def fits(self, reference: str) -> Fits:
         name = reference.removeprefix("#/$defs/")

@@ -51,23 +51,23 @@ def _computed(case: Case, *, both: bool) -> Computed | None:
     if inputs["InputGradientTensor"].dtype != np.float16:
         return None
     values = [inputs[f"{name}Tensor"].astype(np.float64) for name in _INPUTS]
-    ways = combinations_in_passes(tensor, over, np.sum)
-    if not ways:
+    sums = combinations_in_passes(tensor, over, np.sum)
+    if not sums:
         return None
 
     def whole(values: Array) -> Array:
         total: Array = values.sum(over, keepdims=True)
         return total
 
-    def held(values: Array) -> Array:
+    def truncated(values: Array) -> Array:
         return toward_zero(whole(values))
 
     def each() -> Iterator[Computed]:
-        for way in ways:
-            yield _gradients(case, values, way if both else whole, way, way)
+        for summed in sums:
+            yield _gradients(case, values, summed if both else whole, summed, summed)
             if not both:
-                yield _gradients(case, values, whole, way, whole)
-                yield _gradients(case, values, held, way, way)
+                yield _gradients(case, values, whole, summed, whole)
+                yield _gradients(case, values, truncated, summed, summed)
 
     return replace(next(each()), others=lambda: islice(each(), 1, None))
 

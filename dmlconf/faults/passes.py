@@ -62,7 +62,7 @@ _WHOLE: Final = (1, 1)
 _MOST_AT_FIRST: Final = 64
 """The most elements that a first pass combines into one."""
 
-_MOST_WAYS: Final = 48
+_MOST_COMBINATIONS: Final = 48
 """The most ways to divide elements into passes that are tried of each kind, such as `_in_turn`."""
 
 _FLOAT32_LOSS: Final = 2.0**-22
@@ -92,10 +92,10 @@ def first_pass_truncated(case: Case) -> Computed | None:
         return None
     each: list[Callable[[], Computed]]
     if case.operator_name == "REDUCE":
-        ways = combinations_in_passes(
+        combinations = combinations_in_passes(
             desc["InputTensor"], axes_of_mean(desc), _OPERATIONS[function]
         )
-        each = [partial(_reduced, desc, inputs, way) for way in ways]
+        each = [partial(_reduced, desc, inputs, combination) for combination in combinations]
     else:
         each = [
             partial(computed, desc, inputs, *pair)
@@ -129,7 +129,7 @@ def _means_and_variances(desc: Desc) -> list[tuple[Combine, Combine]]:
     tensor, pairs = desc["InputTensor"], list[tuple[Combine, Combine]]()
     for combine, axes in _variants(tensor, axes_of_mean(desc), np.mean):
         one_pass = partial(_in_groups, groups=(axes,), combine=combine)
-        in_turn = list(islice(_of_both(tensor, axes, combine, one_pass), _MOST_WAYS))
+        in_turn = list(islice(_of_both(tensor, axes, combine, one_pass), _MOST_COMBINATIONS))
         at_once = [(way, way) for way in _with_rest_at_once(tensor, axes, combine)]
         pairs += in_turn
         pairs += [(one_pass, variance) for mean, variance in in_turn if mean is not one_pass]
@@ -178,7 +178,7 @@ def combinations_in_passes(
         way
         for combine, along in _variants(tensor, axes, operation)
         for way in (
-            *islice(_in_turn(tensor, along, combine), _MOST_WAYS),
+            *islice(_in_turn(tensor, along, combine), _MOST_COMBINATIONS),
             *_with_rest_at_once(tensor, along, combine),
         )
     ]
@@ -247,7 +247,7 @@ def _with_rest_at_once(tensor: TensorDesc, axes: _Axes, combine: _Pass) -> Itera
     pass averages 64 rows at equal distances. The second averages the 5 * 3 = 15 means of each
     channel.
     """
-    ways = (
+    combinations = (
         partial(
             _first_and_rest,
             order=order,
@@ -263,7 +263,7 @@ def _with_rest_at_once(tensor: TensorDesc, axes: _Axes, combine: _Pass) -> Itera
         for division in _divisions([tensor.Sizes[axis] for axis in order], group)
         if division[1] > 1
     )
-    yield from islice(ways, _MOST_WAYS)
+    yield from islice(combinations, _MOST_COMBINATIONS)
 
 
 def _orders(tensor: TensorDesc) -> Iterator[_Axes]:

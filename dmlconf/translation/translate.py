@@ -272,14 +272,14 @@ def _evaluated(expression: Expression, names: Namespace, operator: str) -> Any:
 
 def _divisors(source: str) -> list[str]:
     """Return what an expression divides by, without numbers."""
-    found = [
+    divisors = [
         ast.unparse(node.right)
         for node in ast.walk(ast.parse(source.strip(), mode="eval"))
         if isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mod)
         and not isinstance(node.right, ast.Constant)
     ]
-    return [*dict.fromkeys(found)]
+    return [*dict.fromkeys(divisors)]
 
 
 class _Scope:

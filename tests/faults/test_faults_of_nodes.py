@@ -334,11 +334,11 @@ def test_refusal_of_an_aligned_slice_is_waived(
     assert waiving_fault(tmp_path, graph, outcome, "1.12.1") == ""
 
 
-def by_window(graph: str, sizes: str) -> str:
-    window = f"InputWindowOffsets: [0, 0, 2, 0], InputWindowSizes: {WINDOWS[sizes]}"
+def by_window(graph: str, sizes: str, row: int = 2) -> str:
+    window = f"InputWindowOffsets: [0, 0, {row}, 0], InputWindowSizes: {WINDOWS[sizes]}"
     return (
         graph.replace("SLICE", "SLICE1")
-        .replace(f"Offsets: [0, 0, 2, 0],\n            Sizes: {sizes}", window)
+        .replace(f"Offsets: [0, 0, {row}, 0],\n            Sizes: {sizes}", window)
         .replace("Strides:", "InputWindowStrides:")
     )
 
@@ -357,3 +357,20 @@ def test_refused_row_stride_is_waived_for_one_row(
     assert waiving_fault(tmp_path, graph, outcome) == expected
     expected = "slice-of-whole-rows-between-nodes" if refused else ""
     assert waiving_fault(tmp_path, by_window(graph, sizes), outcome) == expected
+
+
+@pytest.mark.parametrize(
+    ("scale", "refused"), [("", False), (", ScaleBias: {Scale: 2, Bias: 1}", True)]
+)
+def test_refusal_of_a_scaled_copy_of_a_slice_is_waived(
+    tmp_path: Path, scale: str, refused: bool
+) -> None:
+    """The row begins at byte 24, where a slice that another node reads is compiled."""
+    graph = sliced("FLOAT32", "[0, 0, 3, 0]", "[1, 1, 1, 2]")
+    reader = f"ELEMENT_WISE_IDENTITY, desc: {{InputTensor: s, OutputTensor: {{}}{scale}}}"
+    graph = graph.replace("ELEMENT_WISE_ABS, desc: {InputTensor: s, OutputTensor: {}}", reader)
+    outcome = Rejection("CompileGraph", "E_INVALIDARG")
+    expected = "slice-that-a-scaled-copy-reads" if refused else ""
+    for each in (graph, by_window(graph, "[1, 1, 1, 2]", 3)):
+        assert waiving_fault(tmp_path, each, outcome) == expected
+        assert waiving_fault(tmp_path, each, outcome, "1.12.1") == ""
