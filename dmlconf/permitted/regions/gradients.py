@@ -6,7 +6,7 @@ Derived in docs/bounds.md, Gradients of regions of interest.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
@@ -17,6 +17,7 @@ from dmlconf.permitted.regions.parts import UncertainPart, slope_scales
 from dmlconf.permitted.regions.sampling import (
     UncertainSamples,
     adrift,
+    may_be_passed_over,
     special,
     uncertain,
     uncertain_block,
@@ -33,6 +34,7 @@ from dmlconf.reference.regions.gradients import (
     roi_gradients,
 )
 from dmlconf.reference.regions.parts import elements_of
+from dmlconf.reference.regions.sampling import Placement
 from dmlconf.reference.regions.slopes import slopes
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import LARGEST_FLOAT32, LEAST_SUBNORMAL_FLOAT32
@@ -61,7 +63,7 @@ def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[Interval, ...]:
     with np.errstate(all="ignore"):
         problem = _UncertainGradients.of(desc)
         gradients = problem.input_gradient, problem.region_gradient
-        errors = problem.input_errors, problem.region_errors
+        errors = problem.of_elements(placements(desc)).input_errors, problem.region_errors
         for gradient, error, output in zip(gradients, errors, outputs, strict=True):
             if output is not None:
                 values, below, above = (
@@ -89,6 +91,18 @@ class _UncertainGradients(RoiGradients):
         right = roi_gradients(desc)
         y, x = map(uncertain, placements(desc))
         return cls(right.reading, y, x, right.gradients, right.greatest)
+
+    def of_elements(self, placements: Sequence[Placement]) -> _UncertainGradients:
+        """Return the gradients of kernels that look for the samples around each element.
+
+        Args:
+            placements: how the samples lie along y and along x.
+        """
+        y, x = (
+            may_be_passed_over(samples, at, linear=self.reading.linear)
+            for samples, at in zip((self.y, self.x), placements, strict=True)
+        )
+        return replace(self, y=y, x=x)
 
     def uncertain_parts(self) -> Iterator[UncertainPart]:
         """Yield the samples of all outputs, in parts."""

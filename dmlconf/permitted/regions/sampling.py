@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final
 
@@ -33,6 +33,7 @@ __all__ = [
     "UncertainSamples",
     "adrift",
     "greatest",
+    "may_be_passed_over",
     "special",
     "special_outputs",
     "uncertain",
@@ -47,6 +48,9 @@ _DIFFERENCE: Final = 2
 _DIVISIONS: Final = 4
 """FLOAT32 operations that divide by the number of outputs and by that of samples: a reciprocal and
 a product each."""
+
+_NUMBER_OPERATIONS: Final = 2
+"""FLOAT32 operations that round the number of a sample: a quotient, and the sum with an offset."""
 
 _ADRIFT: Final = 0.5
 """The error of a coordinate, in elements, above which any result is right."""
@@ -116,6 +120,31 @@ def uncertain(at: Placement) -> UncertainSamples:
         whole | (errors == 0), 0, errors * STEP + operations * LEAST_SUBNORMAL_FLOAT32
     )
     return UncertainSamples(values, at.counts, errors=errors, undefined=~finite)
+
+
+def may_be_passed_over(
+    samples: UncertainSamples, at: Placement, *, linear: bool
+) -> UncertainSamples:
+    """Return samples whose errors say where a kernel may not find them around an element.
+
+    A gradient's kernel computes for each element the first and the last number of the samples that
+    are less than an element away. In FLOAT32 that number may be off by `_NUMBER_OPERATIONS`
+    roundings of its size, so a sample is lost that is nearer than as many of its steps to the end
+    of an element's reach.
+
+    Args:
+        samples: the samples with the errors of their coordinates.
+        at: how they lie along the axis.
+        linear: whether an element reaches to its neighbours, not to the middle between them.
+    """
+    number = np.abs(at.steps + at.offset)
+    step = np.abs(at.end - at.begin) / np.maximum(at.length, 1)
+    lost = _NUMBER_OPERATIONS * STEP * np.maximum(number, abs(at.offset)) * step
+    ends = samples.values if linear else samples.values + 0.5
+    after = ends - np.floor(ends)
+    nearest = np.where(after == 0, 1, np.minimum(after, 1 - after))
+    errors = np.where(lost >= nearest, np.maximum(samples.errors, lost), samples.errors)
+    return replace(samples, errors=errors)
 
 
 def _inexact(values: Array) -> Array:

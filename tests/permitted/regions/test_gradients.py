@@ -103,3 +103,22 @@ def test_begin_that_cancels_with_the_extent_permits_any_gradient(
     case = single(tmp_path, "ROI_ALIGN_GRAD", desc)
     assert accepts(case, "OutputROIGradientTensor", [2, 0, 0, 0]) is any_result
     assert accepts(case, "OutputGradientTensor", [1, 0]) is any_result
+
+
+@pytest.mark.parametrize(("extent", "passed_over"), [(2.0**27, True), (2.0**20, False)])
+def test_sample_whose_number_is_lost_in_float32_may_be_passed_over(
+    tmp_path: Path, extent: float, passed_over: bool
+) -> None:
+    """The second of 16 samples lies at 2.8; DirectML leaves out the 0.2 of it beyond 2^27."""
+    gradients = [0, 1] + 14 * [0]
+    desc = f"""
+      InputGradientTensor: {{Sizes: [1, 1, 1, 16], DataType: FLOAT32, values: {gradients}}},
+      ROITensor: {{Sizes: [1, 4], DataType: FLOAT32, values: [3.3, 0, {3.3 + extent}, 0]}},
+      BatchIndicesTensor: {{Sizes: [1], DataType: UINT32, values: [0]}},
+      OutputGradientTensor: {{Sizes: [1, 1, 1, 6], DataType: FLOAT32}},
+      ReductionFunction: AVERAGE, InterpolationMode: LINEAR, SpatialScaleX: 1,
+      SpatialScaleY: 1, InputPixelOffset: 0.5, OutputPixelOffset: 1, MinimumSamplesPerOutput: 1,
+      MaximumSamplesPerOutput: 1, AlignRegionsToCorners: false"""
+    case = single(tmp_path, "ROI_ALIGN_GRAD", desc)
+    assert accepts(case, "OutputGradientTensor", [0, 0, 0.2, 0.8, 0, 0])
+    assert accepts(case, "OutputGradientTensor", [0, 0, 0, 0.8, 0, 0]) is passed_over
