@@ -308,9 +308,9 @@ def _judge_rejection(case: Case, outcome: Outcome, expected: ExpectedRejection) 
     if not isinstance(outcome, Rejection):
         reason = Reason(ReasonKind.ACCEPTED_INVALID, f"expected {demand}, but the case ran")
         return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
-    named = expected.constraint is None or not outcome.constraints
+    unspecified = expected.constraint is None or not outcome.constraints
     if outcome.hresult != expected.hresult or not (
-        named or expected.constraint in outcome.constraints
+        unspecified or expected.constraint in outcome.constraints
     ):
         message = f"expected {demand}, not {_spoken(outcome)}"
         reason = Reason(ReasonKind.WRONG_REJECTION, message)
