@@ -92,6 +92,12 @@ def test_nan_and_infinity_are_covered_in_each_data_type(tmp_path: Path) -> None:
     assert names == {"nan", "infinite", "half-nan"}
 
 
+def test_a_plain_zero_does_not_take_the_place_of_a_subnormal_number(tmp_path: Path) -> None:
+    rows = [("zero", "FLOAT32", "0"), ("tiny", "FLOAT32", "1.0e-40"), ("one", "FLOAT32", "1")]
+    cases = planned(tmp_path / "boundary.yaml", tiles(*rows))
+    assert [case.identifier for case in quick_cases(cases)] == ["tile/boundary/tiny"]
+
+
 def test_slow_cases_are_chosen_only_without_fast_ones(tmp_path: Path) -> None:
     text = tiles(("a", "FLOAT32", "1"), ("b", "FLOAT16", "1"))
     slow = planned(tmp_path / "slow.yaml", text.replace("    desc:", "    tags: [slow]\n    desc:"))

@@ -52,13 +52,16 @@ _UNUSUAL: Final = ("specials", "ends")
 """Fills with numbers that kernels often get wrong."""
 
 _MAGNITUDES: Final = (
-    ("below FLOAT32", 0.0, 2.0**-126),
+    ("below FLOAT32", math.ulp(0.0), 2.0**-126),
     ("below FLOAT16", 2.0**-126, 2.0**-14),
     ("near the largest FLOAT16 or beyond", 2.0**15, 2.0**31),
     ("beyond 31 bits", 2.0**31, 2.0**63),
     ("beyond 63 bits", 2.0**63, math.inf),
 )
-"""Ranges of unusual magnitudes: a word, the least magnitude, and the end, which is excluded."""
+"""Ranges of unusual magnitudes: a word, the least magnitude, and the end, which is excluded.
+
+0 is in none of them: a case with a plain 0 does not take the place of one with subnormal numbers.
+"""
 
 _TYPES: Final = frozenset(DataType.__members__)
 
