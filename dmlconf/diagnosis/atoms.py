@@ -16,7 +16,7 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "floats", "round_number"]
+__all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "exact_numbers", "round_number"]
 
 MOST_CONSTANTS: Final = 16
 """The most values of a fact for which there are atoms, such as SUM in `Function == SUM`."""
@@ -30,6 +30,9 @@ _FAR_BOUND: Final = 1.5
 """Bits that a bound other than 0 and 1 adds."""
 _REMAINDER: Final = 2.5
 """Bits that a remainder adds."""
+
+_WHOLE_IN_FLOAT64: Final = 2**53
+"""FLOAT64 has every integer up to this magnitude."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,36 +89,28 @@ class Column:
         return column
 
     def spread(self, values: Sequence[Any], dtype: Any) -> Array:
-        """Return an array with `values[i]` for each case whose value is `distinct[i]`.
-
-        If integers are too large for `dtype`, the array is FLOAT64.
-        """
-        try:
-            spread: Array = np.array(values, dtype)[self.codes]
-        except OverflowError:
-            spread = floats(values)[self.codes]
+        """Return an array with `values[i]` for each case whose value is `distinct[i]`."""
+        spread: Array = np.array(values, dtype)[self.codes]
         return spread
 
     def numbers(self, measure: Callable[[Any], float | None]) -> Array:
-        """Return a measure of each case's value, FLOAT64; NaN if there is none."""
+        """Return a measure of each case's value, as `exact_numbers` does; NaN if there is none."""
         measured = [None if value is None else measure(value) for value in self.distinct]
-        return self.spread([np.nan if m is None else m for m in measured], np.float64)
+        return exact_numbers(measured)[self.codes]
 
     def mask(self, test: Callable[[Any], bool]) -> Array:
         """Return which cases have a value that meets a test."""
         return self.spread([value is not None and test(value) for value in self.distinct], bool)
 
 
-def floats(numbers: Iterable[float]) -> Array:
-    """Return numbers as FLOAT64; larger or lower integers become the largest or lowest FLOAT64."""
-    largest = int(np.finfo(np.float64).max)
-    return np.array(
-        [
-            max(-largest, min(number, largest)) if isinstance(number, int) else number
-            for number in numbers
-        ],
-        np.float64,
-    )
+def exact_numbers(numbers: Iterable[float | None]) -> Array:
+    """Return numbers as FLOAT64, and as Python's numbers if FLOAT64 would round one of them.
+
+    None becomes NaN. 2^53 + 1 is an integer that FLOAT64 would round, to 2^53.
+    """
+    listed = [math.nan if number is None else number for number in numbers]
+    rounded = any(isinstance(each, int) and abs(each) > _WHOLE_IN_FLOAT64 for each in listed)
+    return np.array(listed, object if rounded else np.float64)
 
 
 class TableBuilder:
@@ -171,20 +166,20 @@ class TableBuilder:
 
         Args:
             bits: the bits of `> 0` and `> 1`; others take as many or more.
-            values: the number of each case; NaN if there is none.
+            values: the number of each case, as `exact_numbers` returns them.
             divisors: the divisors of remainders, for which all finite numbers must be whole.
             most: the most bounds, as `MOST_BOUNDS`. With more different numbers than this, only 0
                 and 1 get atoms for exact values.
         """
-        distinct = np.unique(values[np.isfinite(values)])
+        known, finite = _known(values), _finite(values)
+        distinct = np.unique(values[finite])
         if len(distinct) < 2:
             return
-        whole = bool((distinct == np.rint(distinct)).all())
+        whole = all(number == int(number) for number in distinct.tolist())
         if len(distinct) <= most:
             for value, holds in zip(distinct.tolist(), values == distinct[:, None], strict=True):
                 far = 0.2 if value in (0, 1) else 1
                 self.add(f"{text} == {_shown(value)}", bits + far, holds)
-        known, finite = ~np.isnan(values), np.isfinite(values)
         for value in (0, 1):
             if value in distinct:
                 if len(distinct) > most:
@@ -213,7 +208,7 @@ class TableBuilder:
             splits = set(np.linspace(0, last, most).astype(int).tolist())
             for group in self._groups:
                 own = values[group]
-                own = own[np.isfinite(own)]
+                own = own[_finite(own)]
                 if len(own):
                     least = int(np.searchsorted(distinct, own.min()))
                     greatest = int(np.searchsorted(distinct, own.max()))
@@ -248,6 +243,22 @@ class TableBuilder:
         return AtomTable(tuple(atoms), holds[rows], index, bits)
 
 
+def _known(values: Array) -> Array:
+    """Return which numbers are not NaN."""
+    if values.dtype != object:
+        return ~np.isnan(values)
+    return np.array([value == value for value in values.tolist()], bool)
+
+
+def _finite(values: Array) -> Array:
+    """Return which numbers are finite; Python's integers may be larger than any FLOAT64."""
+    if values.dtype != object:
+        return np.isfinite(values)
+    return np.array(
+        [isinstance(value, int) or math.isfinite(value) for value in values.tolist()], bool
+    )
+
+
 _Relation = tuple[str, float, float]
 
 
@@ -263,7 +274,7 @@ def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Rel
 
 
 def _shown(value: float) -> str:
-    if math.isfinite(value) and value == int(value):
+    if isinstance(value, int) or value == int(value):
         return f"{int(value)}"
     short = f"{value:.6g}"
     return short if float(short) == value else repr(value)
@@ -285,10 +296,11 @@ def round_number(low: float, high: float, *, whole: bool) -> float:
             if low <= candidate < high:
                 return candidate
         return low
-    power = 2.0 ** math.floor(math.log2(max(abs(low), abs(high), 1.0)))
-    while power >= 1:
-        candidate = math.ceil(low / power) * power
-        if candidate < high:
+    first, end = int(low), int(high)
+    power = 1 << max(abs(first), abs(end), 1).bit_length() - 1
+    while power:
+        candidate = -(-first // power) * power
+        if candidate < end:
             return candidate
-        power /= 2
+        power >>= 1
     return low

@@ -21,7 +21,7 @@ from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import UnknownOperatorError
 from dmlconf.catalogue.loader import operator as operator_entry
 from dmlconf.catalogue.model import FieldKind, Operator
-from dmlconf.diagnosis.atoms import AtomTable, Column, TableBuilder, floats
+from dmlconf.diagnosis.atoms import AtomTable, Column, TableBuilder, exact_numbers
 from dmlconf.expressions import FUNCTIONS
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Verdict
@@ -140,9 +140,9 @@ def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
         max((t.ElementCount for _, _, t in tensors_of(entry, desc, FieldKind.OUTPUT)), default=0)
         for desc in descs
     ]
-    builder.numbers("OutputElements", 7.9, floats(outputs), divisors=_DERIVED_DIVISORS)
+    builder.numbers("OutputElements", 7.9, exact_numbers(outputs), divisors=_DERIVED_DIVISORS)
     terms = [products(entry, desc) for desc in descs]
-    builder.numbers("Products", 8.2, floats(terms), divisors=_DERIVED_DIVISORS)
+    builder.numbers("Products", 8.2, exact_numbers(terms), divisors=_DERIVED_DIVISORS)
 
 
 def _catalogue_entry(verdicts: Sequence[Verdict]) -> Operator | None:
@@ -191,12 +191,14 @@ def _item(at: int, values: Sequence[Any]) -> float | None:
 
 def _end(which: Callable[[Sequence[float]], float], values: Sequence[Any]) -> float | None:
     """Return the maximum or minimum of a list, in which infinities may be text; None if empty."""
-    return which([float(value) for value in values]) if values else None
+    numbers = [number for value in values if (number := _number(value)) is not None]
+    return which(numbers) if numbers else None
 
 
 def _number(value: Any) -> float | None:
+    """Return a number, or the infinity or NaN of a text; None if the value is neither."""
     try:
-        return float(value)
+        return value if isinstance(value, int) else float(value)
     except (TypeError, ValueError):
         return None
 
@@ -236,7 +238,7 @@ def _tensor(
     _families(builder, f"{name}.DataType", 8, {t: of_case.mask(t.__eq__) for t in set(types) if t})
 
     def measured(values: Sequence[float | None]) -> Array:
-        return column.spread([np.nan if v is None else v for v in values], np.float64)
+        return exact_numbers(values)[column.codes]
 
     def met(values: Sequence[bool]) -> Array:
         return column.spread(values, bool)
@@ -322,10 +324,10 @@ def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensor
         builder.add(f"Axis == {name}.DimensionCount - 1", 7, axes == ranks - 1)
         builder.add(f"Axis != {name}.DimensionCount - 1", 8, present & (axes != ranks - 1))
         along = [
-            size[int(axis)] if axis == axis and 0 <= int(axis) < len(size) else np.nan
-            for size, axis in zip(sizes, axes, strict=True)
+            size[int(axis)] if axis == axis and 0 <= int(axis) < len(size) else None
+            for size, axis in zip(sizes, axes.tolist(), strict=True)
         ]
-        builder.numbers(f"{name}.Sizes[Axis]", 8, np.array(along, float), divisors=_FEW_DIVISORS)
+        builder.numbers(f"{name}.Sizes[Axis]", 8, exact_numbers(along), divisors=_FEW_DIVISORS)
     if "Axes" in columns:
         values = [value or () for value in _values(columns["Axes"])]
         last = [rank - 1 in axes for rank, axes in zip(ranks, values, strict=True)]
@@ -414,7 +416,7 @@ def _case(
 
     def greatest(measure: Callable[[_Summary], int]) -> Array:
         each = [
-            column.spread([measure(s) for s in field_summaries], float)
+            exact_numbers(measure(s) for s in field_summaries)[column.codes]
             for column, field_summaries in fields
         ]
         return np.maximum.reduce(each) if each else np.zeros(len(verdicts))

@@ -8,16 +8,17 @@ The tested code is in `dmlconf/diagnosis/shared_properties.py`, `dmlconf/diagnos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dmlconf.cases.facts import facts_of, names_of
+from dmlconf.cases.facts import facts_of, names, names_of
 from dmlconf.cases.loading.loader import valid_case
 from dmlconf.catalogue.graph import GRAPHS
-from dmlconf.diagnosis.atoms import TableBuilder, floats, round_number
+from dmlconf.catalogue.loader import operator
+from dmlconf.diagnosis.atoms import TableBuilder, round_number
 from dmlconf.diagnosis.desc_atoms import atom_table
 from dmlconf.diagnosis.search import explain
 from dmlconf.diagnosis.shared_properties import SharedProperty, shared_properties
@@ -48,6 +49,18 @@ def convolutions(fails: Fails, operator: str = "CONVOLUTION") -> list[Verdict]:
         case = f"{operator.lower()}/{number}"
         more = {"facts": facts, "figures": logs.figures(0.0), "tags": ()}
         verdicts.append(logs.verdict(case, status, reason, operator, **more))
+    return verdicts
+
+
+def filled(values: Iterable[int], fails: Callable[[int], bool]) -> list[Verdict]:
+    """Return verdicts of FILL_VALUE_CONSTANT with these values; `fails` says which fail."""
+    verdicts = []
+    for at, value in enumerate(values):
+        facts = {"OutputTensor": "INT64 4", "ValueDataType": "INT64", "Value": value}
+        status, reason = (Status.FAILED, WRONG) if fails(value) else (Status.PASSED, None)
+        more = {"facts": facts, "figures": logs.figures(0.0), "tags": ()}
+        case = f"fill_value_constant/{at}"
+        verdicts.append(logs.verdict(case, status, reason, "FILL_VALUE_CONSTANT", **more))
     return verdicts
 
 
@@ -197,9 +210,29 @@ def test_failures_without_facts_are_their_own_group() -> None:
     assert found == {48: "Bias", 3: None}
 
 
-def test_integers_beyond_float64_become_its_largest_or_lowest_number() -> None:
-    largest = float(np.finfo(np.float64).max)
-    assert floats([10**400, -(10**400), 7, 0.5]).tolist() == [largest, -largest, 7, 0.5]
+LARGE = [2**53 - 1, 2**53, 2**53 + 1, 2**53 + 3, 2**63 - 1, -(2**53) - 1, -(2**63), 0, 10**400]
+"""Integers of which FLOAT64 rounds five, and of which it cannot hold one."""
+
+
+@pytest.mark.parametrize("number", [2**53, 2**53 + 1, 2**63 - 2])
+def test_a_condition_tells_large_integers_from_their_neighbours(number: int) -> None:
+    values = [number, number + 1] * 8
+    verdicts = filled(values, lambda value: value == number)
+    shared = only_group(*verdicts)
+    assert shared.condition is not None
+    assert shared.condition.exact
+    holds = Expression(shared.condition.text).holds
+    assert [holds({"Value": value}) for value in values] == [value == number for value in values]
+
+
+def test_each_atom_of_large_integers_holds_where_its_expression_is_true() -> None:
+    verdicts = filled([*LARGE, *LARGE], lambda value: False)
+    table = atom_table(verdicts, [np.array([2, 3]), np.array([4, 8])])
+    assert any(text.startswith("Value > ") for text in table.index)
+    every = [names(operator("FILL_VALUE_CONSTANT"), each.facts, ()) for each in verdicts]
+    for text, row in table.index.items():
+        holds = Expression(text).holds
+        assert [holds(each) for each in every] == table.holds[row].tolist(), text
 
 
 def test_every_failure_is_in_exactly_one_group() -> None:
