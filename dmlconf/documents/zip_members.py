@@ -9,9 +9,10 @@ import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from dmlconf.documents.files import open_regular
+from dmlconf.documents.problems import printable
 
 __all__ = ["DamagedArchiveError", "ZipMembers", "opened_archive"]
 
@@ -36,6 +37,13 @@ _DAMAGES: Final = (
 )
 """What `zipfile` and the decompressors raise for damaged archives."""
 
+_SIGNATURE: Final = b"PK"
+"""The first bytes of archives."""
+_SHOWN_BYTES: Final = 16
+"""How many bytes of another file a message shows."""
+_MOST_NAMES: Final = 4
+"""How many names of other members a message shows."""
+
 
 class DamagedArchiveError(Exception):
     """An archive or a member that cannot be read; the message says why."""
@@ -58,7 +66,10 @@ class ZipMembers:
     def require(self, names: Collection[str]) -> None:
         """Raise `DamagedArchiveError` unless the archive has exactly these members."""
         if sorted(self.names) != sorted(names):
-            raise DamagedArchiveError(f"it does not consist of {', '.join(names)}")
+            found = ", ".join(map(printable, self.names[:_MOST_NAMES])) or "nothing"
+            more = ", ..." if len(self.names) > _MOST_NAMES else ""
+            wanted = ", ".join(names)
+            raise DamagedArchiveError(f"it does not consist of {wanted}, but of {found}{more}")
 
     def read(self, name: str) -> bytes:
         """Return the content of a member.
@@ -106,4 +117,19 @@ def opened_archive(path: Path, largest: int) -> Iterator[ZipMembers]:
             with zipfile.ZipFile(stream) as archive:
                 yield ZipMembers(archive, largest)
         except _DAMAGES as error:
-            raise DamagedArchiveError(f"{type(error).__name__}: {error}") from error
+            raise DamagedArchiveError(_damage(stream, error)) from error
+
+
+def _damage(stream: BinaryIO, error: Exception) -> str:
+    """Return what is wrong with an archive whose reading caused an error."""
+    stream.seek(0)
+    beginning = stream.read(_SHOWN_BYTES)
+    if not beginning:
+        return "it is empty"
+    if not beginning.startswith(_SIGNATURE):
+        return f"it is not a zip archive, since it begins with {beginning!r}"
+    if isinstance(error, zipfile.BadZipFile) and not zipfile.is_zipfile(stream):
+        return "it is a zip archive without its end, perhaps a part of one"
+    if isinstance(error, (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError)):
+        return f"it is a damaged zip archive: {error}"
+    return f"{type(error).__name__}: {error}"

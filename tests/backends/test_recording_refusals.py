@@ -1,8 +1,9 @@
 """Files that are damaged, contradict themselves or are no recordings are refused, with the reason.
 
 The tested code is in `dmlconf/backends/recording/file.py`, `dmlconf/backends/recording/entries.py`,
-`dmlconf/backends/recording/consistency.py`, `schemas/recording.schema.json`,
-`dmlconf/documents/zip_members.py`, `dmlconf/documents/trees.py` and `dmlconf/documents/files.py`.
+`dmlconf/backends/recording/consistency.py`, `dmlconf/backends/recording/store.py`,
+`schemas/recording.schema.json`, `dmlconf/documents/zip_members.py`, `dmlconf/documents/trees.py`
+and `dmlconf/documents/files.py`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,16 @@ def test_a_missing_file_a_folder_and_no_path_are_refused(tmp_path: Path) -> None
 def test_a_recording_that_is_no_zip_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.dmlrec"
     path.write_bytes(content)
-    assert "not a recording" in refusal(path)
+    message = refusal(path)
+    assert "not a recording" in message
+    assert "BadZipFile" not in message
+    assert "name a file that `dmlconf record` wrote" in message
+
+
+def test_a_name_that_is_too_long_is_refused() -> None:
+    name = "a" * 5000
+    with pytest.raises(BackendError, match=f"{name}: cannot be read: "):
+        registry.create(registry.parse(f"recording:{name}"))
 
 
 def test_archive_with_other_members_is_refused(tmp_path: Path) -> None:

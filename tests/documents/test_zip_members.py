@@ -57,6 +57,34 @@ def test_archive_with_other_members_than_required_is_refused(
         members.require(required)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "it is empty"),
+        (b"hello, this is text", "not a zip archive, since it begins with b'hello, this is t'"),
+        (b"PK\x03\x04 and no more", "a zip archive without its end"),
+    ],
+)
+def test_a_file_that_is_no_archive_is_described(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "x.zip"
+    path.write_bytes(content)
+    with pytest.raises(DamagedArchiveError, match=message):
+        read(path)
+
+
+def test_names_of_other_members_are_shown_without_escape_sequences(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    archive(path, zipfile.ZIP_STORED, **dict.fromkeys(("a\x1b[31m", *"bcdef"), b""))
+    with (
+        opened_archive(path, 3000) as members,
+        pytest.raises(DamagedArchiveError) as caught,
+    ):
+        members.require(("b",))
+    assert str(caught.value).endswith(r"of b, but of a\x1b[31m, b, c, d, ...")
+
+
 @pytest.mark.parametrize("method", UNSUPPORTED_METHODS)
 def test_unsupported_compression_is_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.zip"

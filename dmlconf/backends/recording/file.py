@@ -183,9 +183,9 @@ def read_recording(path: Path) -> Recording:
     except (_DamagedError, DamagedEntryError) as error:
         reason = str(error)
     except DamagedArchiveError as error:
-        reason = f"not a recording, or a damaged one: {error}"
+        reason = f"not a recording, or a damaged one: {error}; {_ADVICE}"
     except _DAMAGES as error:
-        reason = f"not a recording, or a damaged one: {type(error).__name__}: {error}"
+        reason = f"not a recording, or a damaged one: {type(error).__name__}: {error}; {_ADVICE}"
     raise RecordingError(path, reason)
 
 
@@ -206,6 +206,8 @@ def read_head(path: Path) -> Recording:
     # The file has another layout, is damaged or contradicts itself; reading all of it shows which.
     return replace(read_recording(path), entries={})
 
+
+_ADVICE: Final = "name a file that `dmlconf record` wrote, or record this one again"
 
 _DAMAGES: Final = (
     AttributeError,

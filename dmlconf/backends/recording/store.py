@@ -15,7 +15,7 @@ from dmlconf.backends.recording.file import SUFFIX, manifest_of, read_head, read
 from dmlconf.backends.recording.model import Entry, Mismatch, Recording
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.loader import case_folders
-from dmlconf.documents.files import UnreadableFileError, open_regular
+from dmlconf.documents.files import UnreadableFileError, is_folder, open_regular
 from dmlconf.documents.problems import printable
 
 __all__ = [
@@ -42,7 +42,10 @@ class StoredRecording:
     def __init__(self, path: Path) -> None:
         """Name a recording by its path FOLDER/NAME.dmlrec."""
         self.path = path
-        self.single = path.exists()
+        try:
+            self.single = path.exists()
+        except OSError:  # Such as a name that is too long: reading the file says why.
+            self.single = True
         self._parts: dict[str, Recording | None] = {}
 
     def files(self, operators: Iterable[str] | None = None) -> dict[str, Path]:
@@ -155,11 +158,14 @@ def recording_path(path: Path) -> Path:
     """Return the path of a recording that the user names by its path or its folder.
 
     Raises:
-        BackendError: the folder has no recording, or several.
+        BackendError: the folder has no recording, or several, or cannot be read.
     """
-    if not path.is_dir():
+    if not is_folder(path):
         return path
-    paths = list(dict.fromkeys([*sorted(path.glob(f"*{SUFFIX}")), *recording_paths(path)]))
+    try:
+        paths = list(dict.fromkeys([*sorted(path.glob(f"*{SUFFIX}")), *recording_paths(path)]))
+    except OSError as error:
+        raise RecordingError(path, f"cannot be read: {error.strerror or error}") from error
     if len(paths) == 1:
         return paths[0]
     if not paths:
