@@ -145,9 +145,9 @@ def test_doctor_skips_a_log_that_was_removed(tmp_path: Path) -> None:
         ),
         (["report", "empty"], 3, "empty:1: not a dmlconf run log: the file is empty"),
         (["show", "text"], 5, "text is a file, not a case; `dmlconf list text` lists its cases"),
-        (["fuzz", "--cases", "abc"], 2, "'abc' is not a whole number."),
-        (["fuzz", "--cases", "1.5"], 2, "'1.5' is not a whole number."),
-        (["run", "--timeout", "abc"], 2, "'abc' is not a number."),
+        (["fuzz", "--cases", "abc"], 2, "'abc' is not a whole number of at least 1"),
+        (["fuzz", "--cases", "1.5"], 2, "'1.5' is not a whole number of at least 1"),
+        (["run", "--timeout", "abc"], 2, "'abc' is not a number above 0"),
     ],
 )
 def test_mistyped_arguments_get_a_helpful_error(

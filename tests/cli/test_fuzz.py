@@ -118,7 +118,7 @@ def test_max_failures_2_ends_a_run_after_two_failures(tmp_path: Path) -> None:
     [
         (("-o", "GATHR"), "did you mean GATHER?"),
         (("--cases", "5", "--time", "1"), "--cases, --time and --number exclude each other"),
-        (("--cases", "0"), "0 is not in the range"),
+        (("--cases", "0"), "'0' is not a whole number of at least 1"),
         (("-o", "GRAPHS"), "use --graphs to generate graphs"),
         (("--graphs", "--invalid"), "--graphs and --invalid exclude each other"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -14,7 +13,7 @@ from dmlconf.backends.options import split_options
 from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP
-from dmlconf.cli.common.parameter_types import Number, WholeNumber
+from dmlconf.cli.common.parameter_types import Number, WholeNumber, WholeNumberOr
 from dmlconf.cli.common.path_types import EXISTING_FILE
 from dmlconf.workers.execution import WORKER_MEMORY
 from dmlconf.workers.processors import usable_processors
@@ -31,6 +30,9 @@ __all__ = [
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_MOST_JOBS: Final = 1024
+"""The most worker processes; `strength` starts them all, even without work for each."""
 
 
 def backend_option(
@@ -51,17 +53,6 @@ def backend_option(
     )
 
 
-def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    if value is None:
-        return None
-    if value == "auto":
-        return usable_processors()
-    with suppress(ValueError):  # More than 4,300 digits are no integer for Python.
-        if value.isdecimal() and int(value) > 0:
-            return int(value)
-    raise click.BadParameter(f"{value!r} is neither a positive integer nor auto")
-
-
 def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
     """Return a decorator that adds the option `--jobs`; its default is None.
 
@@ -71,7 +62,7 @@ def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
     return option(
         "-j",
         "--jobs",
-        callback=_jobs,
+        type=WholeNumberOr(WholeNumber(1, _MOST_JOBS), "auto", usable_processors),
         metavar="N|auto",
         group=BACKEND_GROUP,
         help=f"Worker processes to run in parallel; by default {otherwise}. auto: as many as "

@@ -13,7 +13,7 @@ import click
 
 from dmlconf.cli.common.command import option
 from dmlconf.cli.common.completion import completion_among
-from dmlconf.cli.common.parameter_types import ParamType, WholeNumber
+from dmlconf.cli.common.parameter_types import WholeNumber, WholeNumberOr
 from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.output.preflight import require_replaceable
 from dmlconf.documents.files import make_folders, remove_folders, resolved
@@ -102,20 +102,6 @@ log_option: Final = option(
 )
 
 
-class _FailureCount(ParamType[int]):
-    name = "N|all"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if value == "all":
-            return sys.maxsize
-        try:
-            if str(value).isdecimal():
-                return int(value)
-        except ValueError:  # More than 4,300 digits are no integer for Python.
-            pass
-        return self.fail(f"{value!r} is neither a number nor all", param, ctx)
-
-
 def detail_options(function: _Function) -> _Function:
     """Add the options for what the terminal shows of a run; `show` takes their values."""
     options = (
@@ -144,7 +130,7 @@ def detail_options(function: _Function) -> _Function:
         option(
             "--show-failures",
             "failures",
-            type=_FailureCount(),
+            type=WholeNumberOr(WholeNumber(min=0), "all", lambda: sys.maxsize),
             metavar="N|all",
             group=REPORT_GROUP,
             help="Show N failures in full in the terminal (by default 3, with -v 50), spread "

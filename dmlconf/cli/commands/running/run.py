@@ -85,6 +85,9 @@ _QUICK: Final = (
     "layers of networks: it does not find defects that only these show"
 )
 
+_MOST_RUNS: Final = 1_000_000
+"""The most times that `--repeat` and `--retries` run a case."""
+
 
 @click.command("run", cls=Command, short_help="Run cases and report.")
 @paths_argument
@@ -113,7 +116,7 @@ _QUICK: Final = (
     "--repeat",
     default=1,
     show_default=True,
-    type=WholeNumber(min=1),
+    type=WholeNumber(1, _MOST_RUNS),
     metavar="N",
     group=BACKEND_GROUP,
     help="Run each case N times; the first failure counts.",
@@ -129,7 +132,7 @@ _QUICK: Final = (
     "--retries",
     default=0,
     show_default=True,
-    type=WholeNumber(min=0),
+    type=WholeNumber(0, _MOST_RUNS),
     metavar="N",
     group=BACKEND_GROUP,
     help="Run each failing case N more times; one that then passes "
