@@ -116,7 +116,7 @@ def _check(path: Path, number: int, record: Any) -> None:
         return
     form = record.get("format", FORMAT) if isinstance(record, dict) else FORMAT
     if form != FORMAT:
-        message = f"a run log of form {form}; this dmlconf reads form {FORMAT}"
+        message = f"a run log of format {form}; this dmlconf reads format {FORMAT}"
     else:
         message = f"not a record of a run log: {first_error(checker, record)}"
     raise InvalidLogError(f"{path}:{number}: {message}")

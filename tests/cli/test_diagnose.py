@@ -57,6 +57,18 @@ def test_diagnosing_a_run_without_failures_gives_exit_code_5(tmp_path: Path) -> 
     done = dmlconf_here(tmp_path, "diagnose", "run.jsonl")
     assert done.returncode == 5
     assert "nothing failed" in done.stderr
+    assert "ends early" not in done.stderr
+
+
+def test_a_log_that_ends_early_before_a_failure_is_not_taken_for_a_whole_run(
+    tmp_path: Path,
+) -> None:
+    dmlconf_here(tmp_path, "run", write(tmp_path), "--log", "run.jsonl", "-q")
+    header = (tmp_path / "run.jsonl").read_text("utf-8").partition("\n")[0]
+    (tmp_path / "cut.jsonl").write_text(f"{header}\n", "utf-8")
+    done = dmlconf_here(tmp_path, "diagnose", "cut.jsonl")
+    assert done.returncode == 5
+    assert "The log ends early: run --resume runs the cases that it lacks" in done.stderr
 
 
 @pytest.mark.diagnosis

@@ -189,7 +189,7 @@ def test_log_cut_within_a_line_keeps_earlier_verdicts(tmp_path: Path) -> None:
     [
         ("", "the file is empty"),
         ("{}\n", "its first line is not a header"),
-        ('{"record": "header", "format": 99}\n', "this dmlconf reads form 1"),
+        ('{"record": "header", "format": 99}\n', "this dmlconf reads format 1"),
         ("not json\n", "not JSON"),
         ("[1]\n", "its first line is not a header"),
         (

@@ -89,14 +89,14 @@ def test_a_history_takes_logs_of_0_1_0(tmp_path: Path) -> None:
     assert {"stale", "broken"} <= set(done.stdout.split()), done.stdout
 
 
-def test_a_log_of_a_newer_form_is_refused(tmp_path: Path) -> None:
+def test_a_log_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     lines = WAIVED.read_text("utf-8").splitlines(keepends=True)
     header = {**json.loads(lines[0]), "format": FORMAT + 1}
     path = tmp_path / "newer.jsonl"
     path.write_text("".join([json.dumps(header) + "\n", *lines[1:]]), encoding="utf-8")
     with pytest.raises(InvalidLogError) as refused:
         read_log(path)
-    form = f"a run log of form {FORMAT + 1}; this dmlconf reads form {FORMAT}"
+    form = f"a run log of format {FORMAT + 1}; this dmlconf reads format {FORMAT}"
     assert str(refused.value) == f"{path}:1: {form}"
     done = dmlconf_here(tmp_path, "report", str(path))
     assert (done.returncode, form in done.stderr) == (3, True)

@@ -157,6 +157,8 @@ def command(
     failures = list(_failures(log)) if log is not None else [_Failure(str(failure))]
     if not failures:
         say("Error: nothing failed, so there is nothing to diagnose")
+        if log is not None and log.footer is None:
+            say("The log ends early: run --resume runs the cases that it lacks")
         if log is not None and unexplained_breakdowns(log.verdicts):
             say("A process broke down, and each case ran through when it ran again: try --order")
         return ExitCode.NOTHING_SELECTED
