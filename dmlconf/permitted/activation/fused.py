@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.permitted.activation.errors import ERRORS, infinite_by_factor
+from dmlconf.permitted.activation.slopes import local_slope, slope
 from dmlconf.permitted.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.permitted.numbers.half import overflow_results
 from dmlconf.permitted.numbers.rounding import ANY_RESULT, MOST_ROUNDINGS, STEP
@@ -27,67 +28,13 @@ __all__ = [
     "fused_error_scale",
     "fused_span",
     "results_of_limited_products",
-    "slope",
 ]
-
-_SLOPES: Final[Mapping[str, Callable[..., float]]] = {
-    "ACTIVATION_CELU": lambda Alpha: 1.0,
-    "ACTIVATION_ELU": lambda Alpha: max(1.0, abs(Alpha)),
-    "ACTIVATION_GELU": lambda: 1.13,
-    "ACTIVATION_HARD_SIGMOID": lambda Alpha, Beta: abs(Alpha),
-    "ACTIVATION_HARD_SWISH": lambda Alpha, Beta: max(1.0, abs(2 - Beta), abs(Beta)),
-    "ACTIVATION_IDENTITY": lambda: 1.0,
-    "ACTIVATION_LEAKY_RELU": lambda Alpha: max(1.0, abs(Alpha)),
-    "ACTIVATION_LINEAR": lambda Alpha, Beta: abs(Alpha),
-    "ACTIVATION_PARAMETRIC_SOFTPLUS": lambda Alpha, Beta: abs(Alpha * Beta),
-    "ACTIVATION_RELU": lambda: 1.0,
-    "ACTIVATION_SCALED_ELU": lambda Alpha, Gamma: abs(Gamma) * max(1.0, abs(Alpha)),
-    "ACTIVATION_SCALED_TANH": lambda Alpha, Beta: abs(Alpha * Beta),
-    "ACTIVATION_SHRINK": lambda Bias, Threshold: 1.0,
-    "ACTIVATION_SIGMOID": lambda: 0.25,
-    "ACTIVATION_SOFTPLUS": lambda Steepness: 1.0,
-    "ACTIVATION_SOFTSIGN": lambda: 1.0,
-    "ACTIVATION_SWISH": lambda SigmoidInputScale: 1.1,
-    "ACTIVATION_TANH": lambda: 1.0,
-    "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: 1.0,
-    "ELEMENT_WISE_CLIP": lambda Min, Max: 1.0,
-}
-"""The greatest slope of each activation, given its attributes, with the exceptions in `slope`."""
-
-
-def _slope_of_hard_sigmoid(low: Array, high: Array, Alpha: float, Beta: float) -> Array:
-    ends = Alpha * low + Beta, Alpha * high + Beta
-    saturated = (np.fmax(*ends) < 0) | (np.fmin(*ends) > 1)
-    return np.where(saturated, 0.0, abs(Alpha))
-
-
-def _nearest_to_zero(low: Array, high: Array) -> Array:
-    return np.fmax(np.fmax(low, -high), 0.0)
-
-
-_LOCAL_SLOPES: Final[Mapping[str, Callable[..., Array]]] = {
-    "ACTIVATION_HARD_SIGMOID": _slope_of_hard_sigmoid,
-    "ACTIVATION_SIGMOID": lambda low, high: 0.25 / np.cosh(_nearest_to_zero(low, high) / 2) ** 2,
-    "ACTIVATION_TANH": lambda low, high: 1 / np.cosh(_nearest_to_zero(low, high)) ** 2,
-}
-"""The greatest slope between two arguments, for activations that saturate."""
 
 _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
 }
 """The two arguments at which an activation may jump; twice the same for one jump, NaN for none."""
-
-
-def slope(activation: Mapping[str, Any] | None) -> float:
-    """Return the greatest slope of an activation; 1 without an activation.
-
-    The slope is no bound at the jumps of SHRINK and THRESHOLDED_RELU, nor for CELU with a negative
-    Alpha.
-    """
-    if activation is None:
-        return 1.0
-    return _SLOPES[activation["operator"]](**attributes_of(activation))
 
 
 @np.errstate(all="ignore")
@@ -179,10 +126,6 @@ def activated_error_scale(
     """
     with np.errstate(all="ignore"):
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
-        steepness: Array | float = slope(activation)
-        if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
-            # With a negative Alpha, the exponential grows for negative arguments.
-            steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
         before = error_scale
         exact = error_scale.exact
         if dtype == np.float16:
@@ -191,10 +134,12 @@ def activated_error_scale(
         reach = sums * (MOST_ROUNDINGS * STEP)
         if before.stored is not None:
             reach += before.stored * FLOAT16_EPSILON
-        if activation["operator"] in _LOCAL_SLOPES:
-            local = _LOCAL_SLOPES[activation["operator"]]
-            within = local(values - reach, values + reach, **attributes_of(activation))
-            steepness = np.where(np.isfinite(values), within, steepness)
+        # Errors of sums of equal terms may exceed `MOST_ROUNDINGS`.
+        far = reach + sums * (3 * MOST_ROUNDINGS * STEP)
+        steepness = local_slope(activation, values - far, values + far)
+        if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
+            # With a negative Alpha, the exponential grows for negative arguments.
+            steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
         if np.isinf(slope(activation)):
             # SCALED_ELU with an infinite Alpha is infinite below 0, and Gamma times x above.
             ends = (fused(values + side * reach, activation) for side in (-1, 1))

@@ -1,6 +1,7 @@
 """Fused activations give several results for NaN, and magnify the error of their argument.
 
-The tested code is in `dmlconf/permitted/activation/fused.py`.
+The tested code is in `dmlconf/permitted/activation/fused.py` and
+`dmlconf/permitted/activation/slopes.py`.
 """
 
 from __future__ import annotations
@@ -156,6 +157,54 @@ def test_an_infinite_softplus_times_a_vanishing_factor_may_be_nan(tmp_path: Path
         case = single(tmp_path, "ACTIVATION_PARAMETRIC_SOFTPLUS", desc.replace("ALPHA", alpha))
         assert accepts(case, "OutputTensor", [np.inf])
         assert accepts(case, "OutputTensor", [np.nan]) is vanishes
+
+
+@pytest.mark.parametrize(
+    ("activation", "total", "right", "wrong"),
+    [
+        ("{operator: ACTIVATION_RELU}", -3000, 0, -1),
+        ("{operator: ELEMENT_WISE_CLIP, Min: -1.125, Max: 1.375}", 3000, 1.375, 4),
+        ("{operator: ELEMENT_WISE_CLIP, Min: -1.125, Max: 1.375}", -3000, -1.125, 0),
+        ("{operator: ACTIVATION_ELU, Alpha: 1}", -3000, -1, 0.5),
+        ("{operator: ACTIVATION_GELU}", -3000, 0, -1),
+        ("{operator: ACTIVATION_HARD_SWISH, Alpha: 0.2, Beta: 0.5}", -3000, 0, 1),
+        ("{operator: ACTIVATION_LEAKY_RELU, Alpha: 0.01}", -3000, -30, -31),
+        ("{operator: ACTIVATION_PARAMETRIC_SOFTPLUS, Alpha: 1, Beta: 1}", -3000, 0, 1),
+        ("{operator: ACTIVATION_SCALED_ELU, Alpha: 1.5, Gamma: 2}", -3000, -3, 0),
+        ("{operator: ACTIVATION_SCALED_TANH, Alpha: 2, Beta: 1}", 3000, 2, 3),
+        ("{operator: ACTIVATION_SOFTPLUS, Steepness: 1}", -3000, 0, 1),
+        ("{operator: ACTIVATION_SOFTSIGN}", 3000, 1, 2),
+        ("{operator: ACTIVATION_SWISH, SigmoidInputScale: 1}", -3000, 0, 1),
+        ("{operator: ACTIVATION_THRESHOLDED_RELU, Alpha: 1}", -3000, 0, 1),
+    ],
+)
+def test_an_activation_that_is_flat_loses_the_error_of_its_argument(
+    tmp_path: Path, activation: str, total: float, right: float, wrong: float
+) -> None:
+    """A FLOAT16 sum near 3000 may be 2 off, and its RELU is still no negative number."""
+    desc = f"""
+      ATensor: {{Sizes: [1, 1, 1, 3], DataType: FLOAT16, values: [{total}, 0.1, 0.3]}},
+      BTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT16, values: [1, 1, 1]}}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, OutputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16}},
+      FusedActivation: {activation}"""
+    case = single(tmp_path, "GEMM", desc)
+    assert accepts(case, "OutputTensor", [right])
+    assert not accepts(case, "OutputTensor", [wrong])
+
+
+@pytest.mark.parametrize("last", [1, -1])
+def test_an_activation_keeps_the_error_of_an_argument_that_may_be_on_either_side(
+    tmp_path: Path, last: int
+) -> None:
+    """1.1e7 - 1.1e7 - 1 may be 2 in FLOAT32, and so may its RELU."""
+    desc = f"""
+      ATensor: {{Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1.0e+7, -1.0e+7, {last}]}},
+      BTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [1.1, 1.1, 1]}}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, OutputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}},
+      FusedActivation: {{operator: ACTIVATION_RELU}}"""
+    case = single(tmp_path, "GEMM", desc)
+    assert accepts(case, "OutputTensor", [2])
+    assert not accepts(case, "OutputTensor", [1000])
 
 
 def test_the_scale_of_a_fused_clip_is_ignored(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_sets
 from dmlconf.catalogue.model import FieldKind
-from dmlconf.permitted.activation.fused import fused_error_scale, slope
+from dmlconf.permitted.activation.fused import fused_error_scale
+from dmlconf.permitted.activation.slopes import slope
 from dmlconf.permitted.numbers.error_scale import ErrorScale
 from dmlconf.reference.activation import operators as activation
 from dmlconf.reference.activation.formulas import FORMULAS
