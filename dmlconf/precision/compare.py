@@ -202,9 +202,22 @@ class _AppliedRule:
             else:
                 shares, apart = limits.shares(actual, expected)
         used = rules.used(
-            actual, expected, self.rule, distance, accumulated=shares, intervals=intervals
+            actual,
+            expected,
+            self.rule,
+            distance,
+            accumulated=shares,
+            intervals=intervals,
+            right=lambda: self._right(block),
         )
         return used, apart
+
+    def _right(self, block: slice) -> Array | None:
+        """Return what the reference gives; None if only the expected values are known."""
+        try:
+            return self._allowance.right.ravel()[block]
+        except LookupError:
+            return None
 
     def _shares_with_others(
         self, limits: Accumulation, block: slice, actual: Array, expected: Array

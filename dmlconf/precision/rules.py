@@ -6,7 +6,7 @@ The limits of the rule `accumulate` are in `accumulation`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -25,16 +25,20 @@ def used(
     *,
     accumulated: Array | None = None,
     intervals: Sequence[Interval] = (),
+    right: Callable[[], Array | None] = lambda: None,
 ) -> Array:
     """Return for each element its error as a share of the limit; above 1 it is too large.
 
-    The arrays are flat. A subnormal number against zero has no error if the rule flushes and is not
-    `exact`. -0 against +0 has an infinite error if the rule tells signed zeros apart.
+    The arrays are flat. If the rule flushes and is not `exact`, zero against an expected subnormal
+    number has no error, nor has a subnormal number against an expected zero, unless the reference
+    is known to give zero too. -0 against +0 has an infinite error if the rule tells signed zeros
+    apart.
 
     Args:
         distance: the distance of each pair in ULP; None for integers.
         accumulated: for `accumulate`, the shares that `Accumulation` gives.
         intervals: for `interval`, the one interval; for `one of`, the candidates.
+        right: returns what the reference gives; None if that is not known.
 
     Raises:
         ValueError: the rule needs accumulated shares or intervals, and there are none.
@@ -66,15 +70,25 @@ def used(
     else:
         share = _share_of_difference(actual, expected, rule)
     if rule.flushes and kind is not RuleKind.EXACT and actual.dtype.kind == "f":
-        tiny = np.finfo(actual.dtype).tiny
-        for one, other in ((actual, expected), (expected, actual)):
-            zero = np.flatnonzero(one == 0)
-            if len(zero):
-                share[zero[np.abs(other[zero]) < tiny]] = 0
+        flushed = np.flatnonzero(actual == 0)
+        share[flushed[_is_small(expected[flushed])]] = 0
+        kept = np.flatnonzero(expected == 0)
+        kept = kept[_is_small(actual[kept]) & (actual[kept] != 0)]
+        if len(kept):
+            reference = right()
+            if reference is not None:
+                kept = kept[_is_small(reference[kept]) & (reference[kept] != 0)]
+            share[kept] = 0
     if rule.signed_zeros and actual.dtype.kind == "f":
         zero = np.flatnonzero((actual == 0) & (expected == 0))
         share[zero[np.signbit(actual[zero]) != np.signbit(expected[zero])]] = math.inf
     return share
+
+
+def _is_small(values: Array) -> Array:
+    """Return which numbers are subnormal or zero."""
+    small: Array = np.abs(values) < np.finfo(values.dtype).tiny
+    return small
 
 
 @np.errstate(invalid="ignore")

@@ -141,6 +141,17 @@ def test_expected_values_may_come_from_a_device_that_flushes() -> None:
     assert not compare(right, floats(math.nan, 7), rule, allowed).passed
 
 
+def test_a_subnormal_number_is_wrong_where_the_reference_gives_zero() -> None:
+    """The bits of the integer 1, or of a FLOAT16 number, are a subnormal FLOAT32 number."""
+    rule = ulp(1, flushes=True)
+    zero, flushed = floats(0, 1e-40), floats(0, 0)
+    allowed = Allowance(right=zero)
+    for expected in (zero, flushed):
+        assert compare(zero, expected, rule, allowed).passed
+        assert compare(flushed, expected, rule, allowed).passed
+        assert compare(floats(1e-40, 1e-40), expected, rule, allowed).differing == 1
+
+
 def test_an_expected_value_outside_its_interval_permits_only_itself() -> None:
     rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     allowed = Allowance(interval=(np.array([2, 2]), np.array([3, 3])))
