@@ -15,7 +15,8 @@ other right values:
 
 - any value, if an intermediate that leads to the element may have any value (`reach`);
 - values up to an infinity, if an intermediate may lie on either side of a pole (`poles`);
-- any value at a jump, such as a remainder whose quotient lies next to an integer (`jumps`);
+- any value at a jump, such as the gradient of one of two equal maxima; a remainder whose quotient
+  lies next to an integer is any number up to the size of the divisor (`jumps`);
 - what follows from true or from false, if numbers are equal within their errors (`decisions`);
 - what follows from zeros for subnormal inputs, or from zeros of the other sign (`alternatives`);
 - each whole number that FLOOR gives for a range, but nothing between two of them (`steps`);
@@ -50,14 +51,14 @@ from dmlconf.permitted.graphs.bands import (
     bands_of,
     stored,
 )
-from dmlconf.permitted.graphs.choices import index_choices, ranges_at_most
+from dmlconf.permitted.graphs.choices import TRUTH_VALUES, index_choices, ranges_at_most
 from dmlconf.permitted.graphs.decisions import (
     OUTCOMES,
     beyond_single_elements,
     next_in_doubt,
     with_outcome,
 )
-from dmlconf.permitted.graphs.jumps import elements_at_jumps
+from dmlconf.permitted.graphs.jumps import elements_at_jumps, limits_of_remainders
 from dmlconf.permitted.graphs.poles import beyond_poles, poles_of
 from dmlconf.permitted.graphs.reach import open_elements
 from dmlconf.permitted.graphs.samples import RANDOM_SAMPLES, fused_samples, samples, unrounded
@@ -177,6 +178,7 @@ def _candidates(
     if beyond:
         mixed = open_elements(case, evaluate, allowance_of, bands, right, (), {}, decided)
         open_ = open_.joined(mixed, beyond)
+    limits = limits_of_remainders(bands, right, moved, jumps, {**open_.reached, **open_.read})
     indices = _indices(case)
     order = index_choices(bands, right, moved, open_.read)
     evaluations = _Evaluations(allowance_of, bands, [right, *poles.zeros, *moved[1:]], fused)
@@ -204,11 +206,19 @@ def _candidates(
         intervals += [(each, each) for each in order.arrays.get(slot, ())]
         intervals += [*chosen.get(slot, ()), *alone]
         anything = np.logical_or.reduce([band.open for band in own])
-        further = order.open if slot in order.arrays else open_.reached
-        anything = anything | further[slot] if slot in further else anything
+        if slot in limits:
+            limited = np.isfinite(limits[slot]) & ~anything
+            ends = -limits[slot], limits[slot]
+            intervals = [_within(interval, limited, ends) for interval in intervals]
+            anything = anything | (open_.reached[slot] & ~limited)
+        else:
+            further = order.open if slot in order.arrays else open_.reached
+            anything = anything | further[slot] if slot in further else anything
+        ranges = ranges_at_most(node, tensor) or _marks_of_one_hot(node, right, slot[0])
         if anything.any():
-            ranges = ranges_at_most(node, tensor) or _marks_of_one_hot(node, right, slot[0])
             intervals = _open_within(intervals, anything, ranges)
+        if node.operator_name in TRUTH_VALUES:
+            intervals = [(np.clip(low, 0, 1), np.clip(high, 0, 1)) for low, high in intervals]
         candidates[output] = intervals
     return candidates
 

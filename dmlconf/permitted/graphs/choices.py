@@ -39,7 +39,7 @@ _OUTPUTS: Final[Mapping[str, str]] = {
 """By operator, the output that follows from the order of elements; for REDUCE only with the
 functions ARGMAX and ARGMIN."""
 
-_TRUTH_VALUES: Final = frozenset(
+TRUTH_VALUES: Final = frozenset(
     {
         "ELEMENT_WISE_IS_INFINITY",
         "ELEMENT_WISE_IS_NAN",
@@ -174,7 +174,7 @@ def ranges_at_most(case: Case, tensor: str) -> Sequence[tuple[int, int]]:
     Indices in a line of 3 elements are 0 to 2. Truth values and elements of HARDMAX are 0 or 1.
     Measured: this holds for lines with NaN on DirectML 1.8.0, 1.13.1 and 1.15.4.
     """
-    if case.operator_name in _TRUTH_VALUES:
+    if case.operator_name in TRUTH_VALUES:
         return (0, 0), (1, 1)
     order = order_of(case)
     if order is None or order.output != tensor:

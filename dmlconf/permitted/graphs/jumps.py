@@ -26,7 +26,7 @@ from dmlconf.reference.graph_evaluation import NodeValues
 from dmlconf.reference.windows.sliding import greatest, windows
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["elements_at_jumps"]
+__all__ = ["elements_at_jumps", "limits_of_remainders"]
 
 _WHOLE: Final[Mapping[str, Callable[[Array], Array]]] = {
     "ELEMENT_WISE_MODULUS_FLOOR": np.floor,
@@ -37,6 +37,9 @@ _WHOLE: Final[Mapping[str, Callable[[Array], Array]]] = {
 _MOST_ELEMENTS: Final = 1 << 10
 """The most elements of a window of MAX_POOLING_GRAD that is examined here; larger windows are left
 to the samples."""
+
+_WHOLE_IN_FLOAT32: Final = 2.0**22
+"""Quotients below this number are rounded to the right whole number, or to one next to it."""
 
 _BEYOND: Final = 0.25
 """How far the range of a quotient is extended on both sides, as a share of that range."""
@@ -111,6 +114,44 @@ def _remainders(case: Case, ranges: Mapping[str, Interval]) -> Array | None:
     # A divisor that may lie on both sides of zero has quotients of any size.
     mask |= (divisor[0] < divisor[1]) & (divisor[0] <= 0) & (divisor[1] >= 0)
     return mask
+
+
+def limits_of_remainders(
+    bands: Mapping[Slot, Band],
+    right: NodeValues,
+    moved: Sequence[NodeValues],
+    jumps: Mapping[Slot, Array],
+    read: Mapping[Slot, Array],
+) -> dict[Slot, Array]:
+    """Return, by output, the greatest size of remainders at jumps; NaN where it is not known.
+
+    A remainder is at most as large as the divisor, whatever the dividend is, so it is not NaN
+    unless the divisor may be 0. Roundings of the quotient, and of its product with the divisor, may
+    take it beyond that by shares of both inputs.
+
+    Args:
+        read: the elements of outputs that later nodes may read as any value.
+    """
+    limits: dict[Slot, Array] = {}
+    for (name, output), mask in jumps.items():
+        case = right.cases[name]
+        if case.operator_name not in _WHOLE:
+            continue
+        sizes = []
+        for tensor in ("ATensor", "BTensor"):
+            low, high = _range(case, name, tensor, bands, right, moved)
+            ends = np.abs(np.stack([low, high]).astype(np.float64))
+            known = np.isfinite(ends).all(axis=0) & mask
+            if tensor == "BTensor":
+                known &= (low > 0) | (high < 0)
+            source = right.sources[name, tensor]
+            if not isinstance(source, str) and source in read:
+                known &= ~read[source] if read[source].shape == known.shape else False
+            sizes.append(np.where(known, ends, np.nan))
+        (dividend, divisor), least = (size.max(axis=0) for size in sizes), sizes[1].min(axis=0)
+        limit = divisor * (1 + 2.0**-9) + dividend * 2.0**-20
+        limits[name, output] = np.where(dividend < _WHOLE_IN_FLOAT32 * least, limit, np.nan)
+    return limits
 
 
 def _gradients_of_maxima(case: Case, ranges: Mapping[str, Interval]) -> Array | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dmlconf.cases.model import Case
@@ -230,3 +231,21 @@ def test_a_sum_of_two_outcomes_may_equal_one(tmp_path: Path) -> None:
     assert accepts(case, "y", [1, 0])
     assert not accepts(case, "y", [0, 1])
     assert not accepts(case, "y", [2, 0])
+
+
+def test_a_truth_value_in_doubt_is_0_or_1(tmp_path: Path) -> None:
+    """Sums of random errors would permit 3 for a number that is 1 in half of the samples."""
+    numbers = [5.1, 5.7, 6.2, 6.4]
+    powers = [float(np.float32(np.exp(np.float32(each)))) for each in numbers]
+    inputs = f"""
+  x: {{Sizes: [4], DataType: FLOAT32, values: {numbers}}}
+  d: {{Sizes: [4], DataType: FLOAT32, values: {powers}}}"""
+    nodes = """
+  power: {operator: ELEMENT_WISE_EXP, desc: {InputTensor: x, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL,
+         desc: {ATensor: power, BTensor: d, OutputTensor: {DataType: UINT8}}}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (0, 1):
+        assert accepts(case, "y", [value] * 4), value
+    for value in (2, 3, 255):
+        assert not accepts(case, "y", [1, 1, 1, value]), value

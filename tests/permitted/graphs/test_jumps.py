@@ -35,6 +35,38 @@ def test_a_quotient_near_an_integer_permits_any_remainder(
     assert not accepts(case, "y", [0.0, 0.0, 0.0, 0.0])
 
 
+@pytest.mark.parametrize("operator", ["FLOOR", "TRUNCATE"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_remainder_near_a_jump_is_no_larger_than_the_divisor(
+    tmp_path: Path, operator: str, sign: int
+) -> None:
+    """The dividend is near 33 divisors, or near 0 if the divisor may be 0."""
+    divisor = float(np.float32(np.exp(7) / 33))
+    inputs = f"""
+  x: {{Sizes: [2], DataType: FLOAT32, values: [7, 7]}}
+  d: {{Sizes: [2], DataType: FLOAT32, values: [{sign * divisor}, {sign * divisor}]}}"""
+    nodes = REMAINDER.replace("TRUNCATE", operator)
+    case = graph(tmp_path, inputs, nodes)
+    for size in (0, 1e-4, divisor - 1e-4, divisor):
+        assert accepts(case, "y", [size * sign, 0]), size
+    for wrong in (np.nan, np.inf, -np.inf, 1.01 * divisor, -1.01 * divisor, 1e30):
+        assert not accepts(case, "y", [wrong, 0]), wrong
+
+
+def test_a_remainder_by_a_divisor_that_may_be_zero_is_any_number(tmp_path: Path) -> None:
+    inputs = """
+  x: {Sizes: [1], DataType: FLOAT32, values: [7]}
+  d: {Sizes: [1], DataType: FLOAT32, values: [1096.6331]}"""
+    nodes = """
+  power: {operator: ELEMENT_WISE_EXP, desc: {InputTensor: x, OutputTensor: {}}}
+  less: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: power, BTensor: d, OutputTensor: {}}}
+  node: {operator: ELEMENT_WISE_MODULUS_FLOOR,
+         desc: {ATensor: d, BTensor: less, OutputTensor: {}}}"""
+    case = graph(tmp_path, inputs, nodes)
+    for value in (np.nan, 1e-5, 0):
+        assert accepts(case, "y", [value]), value
+
+
 GRADIENT_OF_TANH = """
   tangent: {operator: ELEMENT_WISE_TANH, desc: {InputTensor: x, OutputTensor: {}}}
   node:
