@@ -146,9 +146,10 @@ def activation_log_softmax1_candidates(
     A kernel may store the sum of the powers of FLOAT16 elements in FLOAT16, and before that its
     parts (`_PARTS`).
 
-    If the sum is NaN, log2 of the sum is a number on some devices. What is right then depends on d,
-    an element minus the greatest number of its row. If d is finite, any result is right; if d is
-    -infinity, -infinity and NaN; if d is NaN, only NaN.
+    The sum is at least 1, so no result is above d, an element minus the greatest number of its row.
+    If the sum is NaN, log2 of the sum is a number on some devices. What is right then depends on d.
+    If d is finite, any result is right; if d is -infinity, -infinity and NaN; if d is NaN, only
+    NaN.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
     Measured: a simulation that truncates only the sum and the result to FLOAT16 gives the bits of
@@ -172,7 +173,10 @@ def activation_log_softmax1_candidates(
         error = distance * STEP + of_sum + of_logarithm
         values = below - logarithm
         without_value = np.isnan(values)
-        ends = rounded_interval(values, error, dtype)
+        low, high = rounded_interval(values, error, dtype)
+        # The sum has the power of the greatest element, 1, so its logarithm is not below 0.
+        of_zero = 2 * distance * STEP + EXP2_ERROR + LOG2_ERROR + STEP
+        ends = low, np.fmin(high, rounded_interval(below, of_zero, dtype)[1])
         if not without_value.any():
             return [ends]
         greatest = np.fmax.reduce(InputTensor, over, keepdims=True).astype(np.float64)

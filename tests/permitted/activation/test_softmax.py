@@ -51,6 +51,18 @@ def test_hardmax_with_nan_along_one_axis_has_one_result(tmp_path: Path) -> None:
     assert not accepts(case, "OutputTensor", [0, 1, 0, 1])
 
 
+@pytest.mark.parametrize("length", [2, 16])
+def test_the_logarithm_of_a_share_is_not_positive(tmp_path: Path, length: int) -> None:
+    """FLOAT16 holds the sum 1.0003 as 1, of which the logarithm is 0, and not as less."""
+    sizes = f"Sizes: [1, {length}], DataType: FLOAT16"
+    values = [0.0, -8.0, *[-100.0] * (length - 2)]
+    desc = f"InputTensor: {{{sizes}, values: {values}}}, OutputTensor: {{{sizes}}}, Axes: [1]"
+    case = single(tmp_path, "ACTIVATION_LOG_SOFTMAX1", desc)
+    for right in (-3.4e-4, 0):
+        assert accepts(case, "OutputTensor", [right, *values[1:]]), right
+    assert not accepts(case, "OutputTensor", [3.4e-4, *values[1:]])
+
+
 @pytest.mark.parametrize("operator", ["ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX"])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_float16_sum_may_be_stored_in_eight_parts(
