@@ -21,7 +21,8 @@ from dmlconf.graphs.model import Node, Slot
 from dmlconf.graphs.relations import Relation
 from dmlconf.judging.judge import JudgeOne, judge
 from dmlconf.judging.needs_run import Steps
-from dmlconf.judging.relations import Stopped, intermediates, node_alone
+from dmlconf.judging.nodes import node_alone
+from dmlconf.judging.relations import Stopped, intermediates
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array, bits_of
 from dmlconf.verdicts.verdict import ReasonKind, Status, Verdict

@@ -11,7 +11,7 @@ import numpy as np
 from dmlconf.backends.protocol import Breakdown, Declined, Outcome, Outputs, Rejection
 from dmlconf.backends.recording.digest import outputs_problem
 from dmlconf.backends.recording.model import Mismatch
-from dmlconf.cases.graph_case import GraphCase, node_case, with_graph
+from dmlconf.cases.graph_case import GraphCase, with_graph
 from dmlconf.cases.model import Case, Fill, Provenance
 from dmlconf.graphs.model import Graph, Node, Slot
 from dmlconf.graphs.relations import (
@@ -25,11 +25,11 @@ from dmlconf.graphs.relations import (
 from dmlconf.judging.figures import figures_of
 from dmlconf.judging.judge import JudgeOne
 from dmlconf.judging.needs_run import Steps
+from dmlconf.judging.nodes import data_of_constants, node_alone
 from dmlconf.judging.undefined import without_excused_faults
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import room
-from dmlconf.reference.graph_evaluation import seen_through
 from dmlconf.tensors.datatypes import Array, bits_of
 from dmlconf.verdicts.figures import Figures
 from dmlconf.verdicts.verdict import OF_VALUES, Reason, ReasonKind, Status, Verdict
@@ -39,7 +39,6 @@ __all__ = [
     "in_other_form",
     "intermediates",
     "judge_relation",
-    "node_alone",
     "with_unfused",
 ]
 
@@ -168,29 +167,8 @@ def _node_by_node(case: Case) -> Steps[_NodesAlone | Stopped]:
 
 
 def _graph_outputs(case: Case, computed: Mapping[Slot, Array]) -> dict[str, Array]:
-    values = {**computed, **_data_of_constants(case)}
+    values = {**computed, **data_of_constants(case)}
     return {name: values[slot] for name, slot in case.graph.output_sources().items()}
-
-
-def _data_of_constants(case: Case) -> dict[Slot, Array]:
-    return {(node.name, name): node.data for node in case.graph.constants for name in node.outputs}
-
-
-def node_alone(case: Case, node: Node, computed: Mapping[Slot, Array]) -> Case:
-    """Return a node of a graph as a case of its own, given what the earlier nodes gave."""
-    graph, inputs = case.graph, case.inputs()
-    sources, nodes = graph.sources(), graph.by_name
-    constants = _data_of_constants(case)
-    data: dict[str, Array | Fill] = {}
-    for name, tensor in node.inputs.items():
-        source = sources[node.name, name]
-        if isinstance(source, str):
-            data[name] = seen_through(inputs[source], graph.inputs[source], tensor)
-        else:
-            values = constants[source] if source in constants else computed[source]
-            producer = nodes[source[0]].outputs[source[1]]
-            data[name] = seen_through(values, producer, tensor)
-    return node_case(case, node, data)
 
 
 def _in_parts(case: Case) -> Steps[dict[str, Array] | Stopped]:
