@@ -25,7 +25,7 @@ from dmlconf.documents.problems import Problem
 from dmlconf.documents.reader import line_problem
 from dmlconf.documents.store import Entries
 from dmlconf.engine.against import RecordingAgainst
-from dmlconf.judging.contradictions import Contradiction, contradiction_of
+from dmlconf.judging.contradictions import Contradiction, contradictions_of
 from dmlconf.judging.figure_cache import JUDGING_SOURCES
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.resources import sources_digest
@@ -172,10 +172,8 @@ def _stated(case: Case) -> Mapping[str, Array]:
 def _contradictions(
     case: Case, outputs: Mapping[str, Array | Sample], allowances: CaseAllowances
 ) -> Iterator[tuple[str, Contradiction]]:
-    for name, output in outputs.items():
-        contradiction = contradiction_of(case, name, output, allowances)
-        if contradiction is not None:
-            yield case.identifier, contradiction
+    for contradiction in contradictions_of(case, outputs, allowances):
+        yield case.identifier, contradiction
 
 
 def _message(found: Sequence[tuple[str, Contradiction]]) -> str:

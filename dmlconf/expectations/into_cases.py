@@ -22,7 +22,7 @@ from dmlconf.cases.writing.insertion import (
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.documents.problems import Problem
 from dmlconf.documents.reader import Document, read_document
-from dmlconf.judging.contradictions import contradiction_of
+from dmlconf.judging.contradictions import contradictions_of
 from dmlconf.judging.undefined import without_excused_faults
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
@@ -126,13 +126,12 @@ def expected_of(case: Case, outcome: Outcome) -> dict[str, Array] | Refusal:
     if wrong is not None:
         return refused(wrong)
     allowances = CaseAllowances(case)
-    for name, array in outcome.arrays.items():
-        contradiction = contradiction_of(case, name, array, allowances)
-        if contradiction is not None and case.disputes is None:
-            return refused(
-                f"{contradiction.message}. If the reference is wrong, add `disputes: reference` "
-                "and a note to the case, and record it again"
-            )
+    contradiction = next(contradictions_of(case, outcome.arrays, allowances), None)
+    if contradiction is not None and case.disputes is None:
+        return refused(
+            f"{contradiction.message}. If the reference is wrong, add `disputes: reference` "
+            "and a note to the case, and record it again"
+        )
     return dict(outcome.arrays)
 
 

@@ -1,14 +1,16 @@
 """Find expected values that the rules do not permit around what the reference computes.
 
-Such a case fails on every backend, unless it disputes the reference. Without this check, a backend
-that returns the same wrong values would pass. `CaseAllowances.permitted` remembers expected values
-that are permitted, so that they are not compared again.
+Expected outputs that contradict each other are found too. Such a case fails on every backend,
+unless it disputes the reference. Without this check, a backend that returns the same wrong values
+would pass. `CaseAllowances.permitted` remembers expected values that are permitted, so that they
+are not compared again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from dmlconf.backends.recording.samples import Pair, paired
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.judging.disagreement import disagreements
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.allowed import Ends, allowed_at
@@ -24,7 +27,7 @@ from dmlconf.reference.evaluation import MissingFunction
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
 
-__all__ = ["Contradiction", "contradiction_of", "spread_text"]
+__all__ = ["Contradiction", "contradiction_of", "contradictions_of", "spread_text"]
 
 _FEWEST_DIGITS: Final = 7
 _MOST_DIGITS: Final = 17
@@ -34,20 +37,48 @@ the difference. 17 tell any two values of FLOAT64 apart."""
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """An output whose expected values the rules do not permit around the reference.
+    """An output whose expected values are wrong by the reference or by other expected outputs.
 
     Attributes:
-        comparison: how the expected values differ from the reference's outputs.
         message: one sentence about the first element outside the rule or, if there is none, about
-            the mean of squared errors.
+            the mean of squared errors or the outputs that contradict this one.
         differences: for each of the first elements outside the rule, `tensor`, `coordinates`,
             `expected` (what the case expects) and `allowed` (what the rules permit).
     """
 
     output: str
-    comparison: Comparison
     message: str
     differences: tuple[Mapping[str, Any], ...]
+
+
+def contradictions_of(
+    case: Case,
+    outputs: Mapping[str, Array | Sample],
+    allowances: CaseAllowances,
+    beside: Mapping[str, Array | Sample] = MappingProxyType({}),
+) -> Iterator[Contradiction]:
+    """Yield how expected outputs contradict the reference or, if none does, each other.
+
+    Args:
+        outputs: the stated or recorded values, of the outputs' data types and sizes.
+        beside: other expected outputs of the case, which are known to be right by themselves.
+    """
+    found = [contradiction_of(case, *output, allowances) for output in outputs.items()]
+    yield from filter(None, found)
+    if not any(found):
+        for each in disagreements(case, {**beside, **outputs}):
+            message = f"expected values contradict each other: {each.message}"
+            yield Contradiction(each.output, message, tuple(map(_of_expected, each.differences)))
+
+
+def _of_expected(difference: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a difference between expected outputs as `Contradiction.differences` has them."""
+    return {
+        "tensor": difference["tensor"],
+        "coordinates": difference["coordinates"],
+        "expected": difference["actual"],
+        "allowed": difference["allowed"],
+    }
 
 
 def contradiction_of(
@@ -91,7 +122,7 @@ def _contradiction(
         }
         for difference, ends in zip(comparison.first, allowed, strict=True)
     )
-    return Contradiction(output, comparison, _message(output, comparison, allowed), differences)
+    return Contradiction(output, _message(output, comparison, allowed), differences)
 
 
 def spread_text(output: str, comparison: Comparison) -> str:

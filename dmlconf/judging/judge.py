@@ -26,7 +26,8 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Proven
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.documents.wording import counted
-from dmlconf.judging.contradictions import Contradiction, contradiction_of, spread_text
+from dmlconf.judging.contradictions import Contradiction, contradictions_of, spread_text
+from dmlconf.judging.disagreement import disagreements
 from dmlconf.judging.error_map import error_map
 from dmlconf.judging.figure_cache import FigureCache, KnownJudgement
 from dmlconf.judging.figures import figures_of
@@ -375,19 +376,19 @@ def _compare_outputs(
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Figures] = {}
     wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
-    contradictions: list[Contradiction] = []
+    independent: dict[str, Array | Sample] = {}
+    compared: dict[str, Array | Sample] = {}
     for name, target in wanted_outputs.items():
         actual = outcome.arrays.get(name, outcome.samples.get(name))
         recorded = expected.samples.get(name)
         whole = recorded is not None and actual is not None and is_whole(actual, recorded)
-        if name not in expected.computed and case.disputes is None:
-            known = actual if whole and actual is not None else target
-            contradiction = contradiction_of(case, name, known, allowances)
-            contradictions += [contradiction] if contradiction else []
+        if name not in expected.computed:
+            independent[name] = actual if whole and actual is not None else target
         complaint = _form_complaint(name, actual, target)
         if complaint is not None or actual is None:
             complaints += [complaint] if complaint else []
             continue
+        compared[name] = actual
         rule = case.rule(name)
         allowance = allowances.of(name)
         if whole and isinstance(actual, np.ndarray):
@@ -416,6 +417,13 @@ def _compare_outputs(
                 figures[name] = replace(figures[name], error_map=grid)
         elif not isinstance(actual, Sample):
             complaints += suspicions(case, name, actual, allowance)
+    contradictions: list[Contradiction] = []
+    if case.disputes is None:
+        contradictions += contradictions_of(case, independent, allowances)
+        if not contradictions and not complaints:
+            for each in disagreements(case, compared):
+                complaints.append((ReasonKind.OUTPUTS_DISAGREE, each.message))
+                differences += each.differences
     if not contradictions and not complaints:
         return _right(case, outcome, _known(case, expected, figures))
     if contradictions:

@@ -13,6 +13,8 @@ operator's, followed by what it returns:
   shares of. The sum 1 + 2 - 3 is 0, and its error scale is 6.
 - `..._interval`: the least and the greatest right value of each element.
 - `..._candidates`: one or more such intervals; each right element lies in at least one of them.
+- `..._consequences`: what outputs must be, given others that a device returned. It takes returned
+  outputs as arrays, and None for those that are not known.
 
 `functions` finds such a function, and `allowance` collects what the rules of a case need. Further
 right outputs come from `subnormals`, with zeros for subnormal operands, and from `float32_range`,

@@ -9,7 +9,7 @@ from dmlconf.reference.evaluation import MissingFunction, operator_function
 
 __all__ = ["Part", "permitted_function"]
 
-Part = Literal["error_scale", "interval", "candidates"]
+Part = Literal["error_scale", "interval", "candidates", "consequences"]
 """What a function returns: `dmlconf.permitted` describes each."""
 
 

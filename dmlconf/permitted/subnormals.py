@@ -22,7 +22,7 @@ from dmlconf.catalogue.model import AttributeKind, Entry
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.float_limits import LEAST_NORMAL_FLOAT32
 
-__all__ = ["without_subnormals"]
+__all__ = ["with_and_without_subnormals", "without_subnormals"]
 
 
 def without_subnormals(case: Case) -> Case:
@@ -45,6 +45,12 @@ def _without_in_array(array: Array) -> Array:
         return array
     small = (np.abs(array) < LEAST_NORMAL_FLOAT32) & (array != 0)
     return np.where(small, np.copysign(np.float32(0), array), array) if small.any() else array
+
+
+def with_and_without_subnormals(array: Array) -> tuple[Array, ...]:
+    """Return the array and, if it has subnormal FLOAT32 numbers, the array with zeros for them."""
+    without = _without_in_array(array)
+    return (array,) if without is array else (array, without)
 
 
 _OF_FLOATS: Final = frozenset(

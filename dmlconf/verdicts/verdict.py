@@ -37,6 +37,7 @@ class ReasonKind(StrEnum):
     OUTPUT_NOT_WRITTEN = "output not written"
     ALL_ZEROS = "output all zeros"
     INPUT_COPIED = "output copies an input"
+    OUTPUTS_DISAGREE = "outputs contradict each other"
     GUARD_BAND_TOUCHED = "guard band touched"
     INPUT_CHANGED = "input changed"
     NOT_DETERMINISTIC = "not deterministic"
@@ -76,7 +77,12 @@ class ReasonKind(StrEnum):
 
 
 OF_VALUES: Final = frozenset(
-    {ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED}
+    {
+        ReasonKind.WRONG_VALUES,
+        ReasonKind.ALL_ZEROS,
+        ReasonKind.INPUT_COPIED,
+        ReasonKind.OUTPUTS_DISAGREE,
+    }
 )
 """Reasons that say that values are wrong."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,9 @@ from dmlconf.permitted.quantization.quotients import (
     is_power_of_two,
     quantized_candidates,
 )
+from dmlconf.permitted.subnormals import with_and_without_subnormals
 from dmlconf.precision.allowance import Interval
+from dmlconf.precision.consequences import Consequence
 from dmlconf.reference.quantization.linear import (
     bits_of,
     by_element,
@@ -27,12 +29,16 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = [
     "dequantize_interval",
     "dynamic_quantize_linear_candidates",
+    "dynamic_quantize_linear_consequences",
     "element_wise_dequantize_linear_interval",
     "element_wise_quantize_linear_candidates",
     "quantize_candidates",
 ]
 
 _SINGLE: Final = np.finfo(np.float32)
+
+_DEFINED: Final = np.zeros(1, np.bool_)
+"""For `quantized_candidates`: no element is undefined."""
 
 
 def element_wise_quantize_linear_candidates(
@@ -153,6 +159,72 @@ def dynamic_quantize_linear_candidates(
     return outputs, scales, zero_points
 
 
+def dynamic_quantize_linear_consequences(
+    InputTensor: Array,
+    OutputTensor: Array | None,
+    OutputScaleTensor: Array | None,
+    OutputZeroPointTensor: Array | None,
+) -> Sequence[Consequence]:
+    """Return the zero point that follows from a scale, and the elements that follow from both.
+
+    A quotient is a division by the scale, or a product with its reciprocal, as for QUANTIZE_LINEAR.
+    A scale that is subnormal, or that was flushed to 0, may count as itself or as 0: see
+    `_without_scale`. Subnormal inputs may count as 0.
+
+    Source: the page; Direct3D 11 floating-point rules. Measured: the outputs of DirectML 1.8.0,
+    1.9.1, 1.13.1 and 1.15.4 follow so, with quotients next to halves and scales of all kinds.
+    """
+    if OutputScaleTensor is None or OutputZeroPointTensor is None:
+        return ()
+    data_type = DataType(OutputZeroPointTensor.dtype.name.upper())
+    scale, zero_point = OutputScaleTensor.reshape(1), OutputZeroPointTensor.reshape(1)
+    zero_points: list[Sequence[Interval]] = []
+    outputs: list[Sequence[Interval]] = []
+    for values in with_and_without_subnormals(InputTensor):
+        for divisor, lost in _divisors(values, scale):
+            least, error = _quotient(range_with_zero(values)[0].reshape(1), divisor, lost)
+            # The reciprocal and the product with it are both rounded before the difference.
+            start = data_type.minimum - least, 2 * error
+            zero_points.append(quantized_candidates(start, (None, None), data_type, _DEFINED))
+            quotient = _quotient(values, divisor, lost)
+            ends = zero_point, zero_point
+            outputs.append(quantized_candidates(quotient, ends, data_type, _DEFINED))
+    scale_name, zero_point_name = "OutputScaleTensor", "OutputZeroPointTensor"
+    return (
+        Consequence(zero_point_name, (scale_name,), zero_points),
+        Consequence("OutputTensor", (scale_name, zero_point_name), outputs),
+    )
+
+
+def _divisors(values: Array, scale: Array) -> Iterator[tuple[Array, float]]:
+    """Yield the scales that a kernel may divide by if it returns `scale`, FLOAT64.
+
+    Each comes with the error that it has as a share of itself.
+    """
+    wide = scale.astype(np.float64)
+    yield wide, 0.0
+    if 0 < scale[0] <= _SINGLE.smallest_normal:
+        yield np.zeros(1), 0.0
+    least, greatest = range_with_zero(values)
+    if scale[0] == 0 and greatest > least:
+        exact = (greatest - least).reshape(1) / 255
+        yield exact, 2 * STEP + _SINGLE.smallest_subnormal / exact[0]
+
+
+def _quotient(values: Array, divisor: Array, lost: float) -> tuple[Array, Array]:
+    """Return values / divisor, and the errors of the divisor and of its reciprocal.
+
+    Args:
+        lost: the error of the divisor as a share of itself.
+    """
+    if divisor[0] == 0:
+        with np.errstate(invalid="ignore"):
+            infinite = values.astype(np.float64) * np.inf
+        return infinite, np.zeros_like(infinite)
+    exact, error = exact_quotient(values, divisor)
+    return exact, error + np.abs(exact) * 2 * lost
+
+
 def _without_scale(values: Array, data_type: DataType) -> tuple[list[Interval], list[Interval]]:
     """Return outputs and zero points if the scale is flushed to 0, or its reciprocal is infinite.
 
@@ -163,13 +235,12 @@ def _without_scale(values: Array, data_type: DataType) -> tuple[list[Interval], 
     with np.errstate(all="ignore"):
         start = (data_type.minimum - range_with_zero(values)[0] * np.inf).reshape(1)
         quotient = values.astype(np.float64) * np.inf
-    defined = np.zeros(1, np.bool_)
-    zero_points = quantized_candidates((start, exactly), (None, None), data_type, defined)
+    zero_points = quantized_candidates((start, exactly), (None, None), data_type, _DEFINED)
     outputs = [
         each
         for ends in zero_points
         for each in quantized_candidates(
-            (quotient, np.zeros_like(quotient)), ends, data_type, defined
+            (quotient, np.zeros_like(quotient)), ends, data_type, _DEFINED
         )
     ]
     return outputs, zero_points
