@@ -2,7 +2,8 @@
 
 The tested code is in `dmlconf/judging/disagreement.py`, `dmlconf/judging/nodes.py`,
 `dmlconf/judging/judge.py`, `dmlconf/judging/contradictions.py`,
-`dmlconf/precision/consequences.py` and `dmlconf/permitted/quantization/linear.py`.
+`dmlconf/precision/consequences.py`, and in `quantization/linear.py` and `movement/selection.py` of
+`dmlconf/permitted/`.
 """
 
 from __future__ import annotations
@@ -246,3 +247,63 @@ def test_sample_of_an_output_is_judged_by_whole_others(tmp_path: Path) -> None:
         outcome = Outputs(others, samples={"OutputTensor": sample})
         verdict = judge(case, outcome, lambda _: right)
         assert (verdict.status is Status.FAILED) == (wrong and 3 in sample.indices)
+
+
+TOP: Final = """
+operator: TOP_K1
+cases:
+  - name: one
+    desc:
+      InputTensor: {Sizes: [5], DataType: FLOAT32, values: [3, .nan, 1, 5, 2]}
+      OutputValueTensor: {Sizes: [3], DataType: FLOAT32}
+      OutputIndexTensor: {Sizes: [3], DataType: UINT32}
+      Axis: 0
+      K: 3
+      AxisDirection: DECREASING
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "indices", "right"),
+    [
+        ([np.nan, 5, 3], [1, 3, 0], True),
+        ([5, 5, 1], [3, 3, 2], True),
+        ([5, 3, 2], [3, 0, 3], False),
+        ([np.nan, 5, 3], [3, 1, 0], False),
+    ],
+)
+def test_value_of_top_k_is_the_element_at_its_index(
+    values: list[float], indices: list[int], right: bool, tmp_path: Path
+) -> None:
+    """A line with NaN has no order, so any element and any index is right by itself."""
+    outputs = {"OutputValueTensor": values, "OutputIndexTensor": indices}
+    assert (verdict_of(built(tmp_path, TOP), outputs).status is Status.PASSED) == right
+
+
+NONZERO: Final = """
+operator: NONZERO_COORDINATES
+cases:
+  - name: one
+    desc:
+      InputTensor: {Sizes: [4], DataType: FLOAT32, values: [1.0e-40, 0, 2, 3]}
+      OutputCountTensor: {Sizes: [1], DataType: UINT32}
+      OutputCoordinatesTensor: {Sizes: [4, 1], DataType: UINT32}
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "coordinates", "right"),
+    [
+        (3, [0, 2, 3, 9], True),
+        (2, [2, 3, 9, 9], True),
+        (3, [0, 2, 9, 9], False),
+        (3, [2, 3, 9, 9], False),
+        (2, [0, 2, 3, 9], False),
+    ],
+)
+def test_coordinates_are_those_of_the_counted_elements(
+    count: int, coordinates: list[int], right: bool, tmp_path: Path
+) -> None:
+    """1e-40 may count as 0."""
+    outputs = {"OutputCountTensor": [count], "OutputCoordinatesTensor": coordinates}
+    assert (verdict_of(built(tmp_path, NONZERO), outputs).status is Status.PASSED) == right

@@ -8,14 +8,18 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.subnormals import with_and_without_subnormals
 from dmlconf.precision.allowance import Interval
+from dmlconf.precision.consequences import Consequence
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.movement.selection import TopK1Desc, first_elements, nonzero_coordinates
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
+    "nonzero_coordinates_consequences",
     "nonzero_coordinates_interval",
     "top_k1_candidates",
+    "top_k1_consequences",
 ]
 
 _MOST_NUMBERS: Final = 16
@@ -35,10 +39,38 @@ def nonzero_coordinates_interval(
     if InputTensor.dtype == np.float32:
         normal = ~(np.abs(InputTensor) < np.finfo(np.float32).tiny)
         defined = int(np.count_nonzero(normal))
-    highest = lowest.copy()
-    lowest.reshape(lowest.shape[-2:])[defined:] = 0
-    highest.reshape(lowest.shape[-2:])[defined:] = np.iinfo(lowest.dtype).max
-    return (count, count), (lowest, highest)
+    return (count, count), _any_after(defined, lowest)
+
+
+def nonzero_coordinates_consequences(
+    InputTensor: Array, OutputCountTensor: Array | None, OutputCoordinatesTensor: Array | None
+) -> Sequence[Consequence]:
+    """Return the coordinates that follow from the count.
+
+    They are those of the elements that are not zero, or of those that are neither zero nor
+    subnormal FLOAT32 numbers. Rows after as many as the count says may have any numbers.
+    """
+    if OutputCountTensor is None or OutputCoordinatesTensor is None:
+        return ()
+    descs = [
+        TensorDesc(DataType(array.dtype.name.upper()), array.shape)
+        for array in (OutputCountTensor, OutputCoordinatesTensor)
+    ]
+    choices = []
+    for values in with_and_without_subnormals(InputTensor):
+        count, lowest = nonzero_coordinates(values, *descs)
+        if np.array_equal(count, OutputCountTensor):
+            choices.append([_any_after(int(count.ravel()[0]), lowest)])
+    given = ("OutputCountTensor",)
+    return (Consequence("OutputCoordinatesTensor", given, choices),) if choices else ()
+
+
+def _any_after(rows: int, coordinates: Array) -> Interval:
+    """Return the interval of coordinates with any numbers after so many rows."""
+    lowest, highest = coordinates.copy(), coordinates.copy()
+    lowest.reshape(lowest.shape[-2:])[rows:] = 0
+    highest.reshape(lowest.shape[-2:])[rows:] = np.iinfo(lowest.dtype).max
+    return lowest, highest
 
 
 @of_fields(TopK1Desc)
@@ -64,6 +96,25 @@ def top_k1_candidates(desc: TopK1Desc) -> tuple[Sequence[Interval], Sequence[Int
     first, last = (indices.dtype.type(index) for index in (0, line.shape[desc.Axis] - 1))
     anywhere = np.where(unordered, first, indices), np.where(unordered, last, indices)
     return elements, [anywhere]
+
+
+def top_k1_consequences(
+    InputTensor: Array,
+    OutputValueTensor: Array | None,
+    OutputIndexTensor: Array | None,
+    Axis: int,
+    K: int,
+    AxisDirection: str,
+) -> Sequence[Consequence]:
+    """Return the values of TOP_K that follow from the indices: the elements at these.
+
+    Measured: so it is in lines with a NaN on DirectML 1.8.0, 1.9.1, 1.13.1 and 1.15.4.
+    """
+    if OutputIndexTensor is None:
+        return ()
+    indices = np.minimum(OutputIndexTensor, InputTensor.shape[Axis] - 1).astype(np.intp)
+    values = np.take_along_axis(InputTensor, indices, Axis)
+    return (Consequence("OutputValueTensor", ("OutputIndexTensor",), [[(values, values)]]),)
 
 
 def _element_ranges(numbers: Array, axis: int) -> Iterator[Interval]:
