@@ -126,7 +126,7 @@ def test_problems_found_in_a_file_are_cached(
     cache = tmp_path / "cache"
     first = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
     assert len(list(cache.iterdir())) == 2, "one of the file, and one of the catalogue"
-    monkeypatch.setattr(checked, "contradiction_of", fail)
+    monkeypatch.setattr(checked, "contradictions_of", fail)
     again = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
     assert (again.returncode, again.stderr) == (3, first.stderr)
     assert len(list(cache.iterdir())) == 2
