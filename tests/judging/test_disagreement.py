@@ -38,7 +38,7 @@ cases:
 
 
 def dynamic(folder: Path, values: list[float], integer: str = "UINT8") -> Case:
-    text = str([".inf" if each == np.inf else each for each in values]).replace("'", "")
+    text = str(values).replace("inf", ".inf")
     return built(folder, DYNAMIC.format(count=len(values), values=text, integer=integer))
 
 
@@ -85,6 +85,8 @@ SMALL: Final = 7.52316384526264e-37 / 255
         (SUBNORMAL, quantized(0, 0, 0, 255, 64, 4)),
         ([0.0, 0.0], quantized(0, 0, 0, 0)),
         ([1.0, np.inf], quantized(np.inf, 0, 0, 0)),
+        ([1.0, -np.inf], quantized(np.inf, 0, 0, 0)),
+        ([1.0, -np.inf], quantized(np.inf, 255, 255, 255)),
     ],
 )
 def test_quantized_elements_of_the_returned_scale_pass(
@@ -105,6 +107,7 @@ def test_quantized_elements_of_the_returned_scale_pass(
         ([0.0, 0.0], quantized(0, 0, 0, 1), "OutputTensor"),
         ([0.0, 0.0], quantized(0, 7, 7, 7), "OutputZeroPointTensor"),
         ([1.0, np.inf], quantized(np.inf, 0, 0, 255), "OutputTensor"),
+        ([1.0, -np.inf], quantized(np.inf, 9, 9, 9), "OutputZeroPointTensor"),
     ],
 )
 def test_quantized_elements_of_another_scale_fail(

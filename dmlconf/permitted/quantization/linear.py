@@ -169,7 +169,8 @@ def dynamic_quantize_linear_consequences(
 
     A quotient is a division by the scale, or a product with its reciprocal, as for QUANTIZE_LINEAR.
     A scale that is subnormal, or that was flushed to 0, may count as itself or as 0: see
-    `_without_scale`. Subnormal inputs may count as 0.
+    `_without_scale`. Subnormal inputs may count as 0. A NaN zero point may also become the greatest
+    number, which is right for `max(min(NaN, greatest), least)`.
 
     Source: the page; Direct3D 11 floating-point rules. Measured: the outputs of DirectML 1.8.0,
     1.9.1, 1.13.1 and 1.15.4 follow so, with quotients next to halves and scales of all kinds.
@@ -185,7 +186,11 @@ def dynamic_quantize_linear_consequences(
             least, error = _quotient(range_with_zero(values)[0].reshape(1), divisor, lost)
             # The reciprocal and the product with it are both rounded before the difference.
             start = data_type.minimum - least, 2 * error
-            zero_points.append(quantized_candidates(start, (None, None), data_type, _DEFINED))
+            candidates = quantized_candidates(start, (None, None), data_type, _DEFINED)
+            if np.isnan(start[0]).any():
+                greatest = np.full(1, data_type.maximum, data_type.dtype)
+                candidates.append((greatest, greatest))
+            zero_points.append(candidates)
             quotient = _quotient(values, divisor, lost)
             ends = zero_point, zero_point
             outputs.append(quantized_candidates(quotient, ends, data_type, _DEFINED))
