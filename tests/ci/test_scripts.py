@@ -76,11 +76,29 @@ def test_the_summary_prints_the_processor_time_of_steps() -> None:
     assert seconds["busy"] >= 0.5 > seconds["idle"]
 
 
-def test_the_nightly_command_runs_every_group_of_tests() -> None:
+def groups() -> set[str]:
+    """Return the markers of the tests that `pytest` leaves out unless they are asked for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    groups = {
-        marker.partition(":")[0] for marker in project["tool"]["pytest"]["ini_options"]["markers"]
-    }
+    markers = project["tool"]["pytest"]["ini_options"]["markers"]
+    return {marker.partition(":")[0] for marker in markers}
+
+
+def test_files_of_an_expression_of_markers_name_one() -> None:
+    files = bash("files_with '(lab or native) and not saboteurs'").stdout.split()
+    assert {"tests/lab/test_in_lab.py", "tests/backends/directml/test_headers.py"} <= {*files}
+    for file in files:
+        text = (ROOT / file).read_text("utf-8")
+        assert re.search(r"mark\.(lab|native|saboteurs)\b", text), file
+
+
+def test_only_files_of_tests_name_markers() -> None:
+    """`marked` of `.ci/common` reads no file that gets its marker from another one."""
+    naming = re.compile(rf"mark\.({'|'.join(groups() - {'postgres'})})\b")
+    others = [path for path in (ROOT / "tests").rglob("*.py") if path.name[:5] != "test_"]
+    assert [path for path in others if naming.search(path.read_text("utf-8"))] == []
+
+
+def test_the_nightly_command_runs_every_group_of_tests() -> None:
     nightly = (ROOT / ".ci" / "nightly").read_text("utf-8")
     chosen = re.findall(r'-m "([a-z or]+)"', nightly)
-    assert {name for text in chosen for name in text.split(" or ")} == groups
+    assert {name for text in chosen for name in text.split(" or ")} == groups()
