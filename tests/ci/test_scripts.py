@@ -67,6 +67,16 @@ def test_background_commands_give_the_first_failing_exit_code() -> None:
     assert done.stdout.split()[-4:] == ["here", "0", "4", "3"]
 
 
+def test_warnings_of_background_commands_fail_the_step_that_waits_for_them() -> None:
+    warns = "beside sh -c 'echo \"x.py:7: RuntimeWarning: invalid value\" >&2'"
+    script = f"watch_standard_error\nstep one\n{warns}\nstep two\nfinish\nstep three"
+    done = bash(script)
+    assert done.returncode == 1
+    assert "== two" in done.stdout
+    assert "== three" not in done.stdout
+    assert "x.py:7: RuntimeWarning" in done.stderr
+
+
 def test_the_summary_prints_the_processor_time_of_steps() -> None:
     script = "import time\nwhile time.process_time() < 0.5: pass"
     busy = shlex.join([sys.executable, "-c", script])
