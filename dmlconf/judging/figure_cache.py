@@ -5,7 +5,8 @@ dmlconf's sources. Figures of failing verdicts are not cached.
 
 There are three kinds of record:
 
-- `cases`: values that follow from a case's entry and its data files alone, such as its facts
+- `cases`: values that follow from a case's entry and its data files alone, such as its facts, and
+  whether its rules have judged an element
 - `figures`: the figures of a comparison
 - `judged`: which record of `figures` belongs to outputs, by a digest of the case's entry, its data
   files, the outputs and the source of expected values
@@ -33,6 +34,7 @@ from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.facts import facts_of
 from dmlconf.cases.model import Case, ExpectedOutputs, Provenance
 from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.documents.store import Entries
 from dmlconf.resources import sources_digest
 from dmlconf.tensors.datatypes import Array, DataType
@@ -43,7 +45,7 @@ from dmlconf.workers.memory import sizes_of
 
 __all__ = ["JUDGING_SOURCES", "CachedRecord", "FigureCache", "KnownJudgement"]
 
-_FORM: Final = "2"
+_FORM: Final = "3"
 """Version of the format of the store's entries."""
 
 JUDGING_SOURCES: Final = (
@@ -86,6 +88,9 @@ _MOST_OVERFLOWS: Final = 2
 
 _KEY_DIGITS: Final = 32
 """The hexadecimal digits of a key: with 128 bits, no two keys are equal by chance."""
+
+_BY_INPUTS: Final = (RuleKind.INTERVAL, RuleKind.ONE_OF)
+"""The rules whose permitted values follow from the inputs alone."""
 
 _CASES, _FIGURES, _JUDGED = "cases", "figures", "judged"
 """The parts of a group."""
@@ -140,7 +145,7 @@ class FigureCache:
         if record is None:
             return
         try:
-            level, data_types, sizes, facts = record
+            level, data_types, sizes, _, facts = record
             derived = {
                 "violations": (),
                 "lowest_level": _level(level),
@@ -151,6 +156,16 @@ class FigureCache:
         except (TypeError, ValueError):
             return  # The store's entry is damaged, though its digest is right.
         case.recall(derived)
+
+    def has_judged(self, case: Case) -> bool:
+        """Return whether right outputs are known, of which the rules judge some element.
+
+        False where expected values decide what a rule permits: another source may have other ones.
+        """
+        record = self._group(_group_of(case))[_CASES].get(_case_key(case))
+        if not isinstance(record, list) or record[3:4] != [True]:
+            return False
+        return all(case.rule(name).kind in _BY_INPUTS for name in case.outputs())
 
     def judgement_key(
         self, case: Case, outcome: Outputs, digests: Mapping[str, str], source: str, *, half: bool
@@ -194,7 +209,10 @@ class FigureCache:
         record = [figures_key, known.provenance, list(known.figures), list(known.unchecked)]
         self.unsaved.append(CachedRecord(group, _JUDGED, key, record))
         data_types = ",".join(sorted(case.data_types))
-        derived = [str(case.lowest_level), data_types, sizes_of(case), facts_of(case)]
+        judged = any(
+            each.open is not None and each.open < each.elements for each in known.figures.values()
+        )
+        derived = [str(case.lowest_level), data_types, sizes_of(case), judged, facts_of(case)]
         self.unsaved.append(CachedRecord(group, _CASES, _case_key(case), derived))
 
     def key(

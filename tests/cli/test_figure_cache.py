@@ -275,6 +275,49 @@ def test_a_changed_case_that_breaks_a_constraint_is_refused(tmp_path: Path) -> N
     assert "but expects no rejection" in done.stderr
 
 
+DIVISIONS = """
+operator: ELEMENT_WISE_DIVIDE
+cases:
+  - name: by-zero
+    note: Any quotients are right.
+    matrix: {Value: "=range(1, 22)"}
+    desc:
+      ATensor: {Sizes: [2], DataType: INT8, values: ["=Value", 2]}
+      BTensor: {Sizes: [2], DataType: INT8, values: [0, 0]}
+      OutputTensor: {Sizes: [2], DataType: INT8}
+    expect: {OutputTensor: [0, 2]}
+"""
+
+
+def warnings(folder: Path) -> str:
+    """Return what `validate` writes to standard error about the case file, which is valid."""
+    done = dmlconf_here(folder, "validate", "gemm.yaml", DMLCONF_CACHE=str(folder / "cache"))
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_validate_judges_no_case_of_which_a_run_has_judged_an_element(tmp_path: Path) -> None:
+    write(tmp_path, DIVISIONS, "gemm.yaml")
+    assert {each["status"] for each in run(tmp_path, code=7).values()} == {"unchecked"}
+    assert "[Value=1] and 20 more: the rules permit any value" in warnings(tmp_path)
+    assert change_cache(tmp_path, "cases", lambda record: record.__setitem__(3, True)) == COUNT
+    assert warnings(tmp_path) == "", "validate does not use the cache"
+    write(tmp_path, DIVISIONS.replace('"=Value"', '"=Value + 1"'), "gemm.yaml")
+    assert "the rules permit any value" in warnings(tmp_path)
+
+
+@pytest.mark.parametrize(("divisors", "judged"), [("[0, 0]", False), ("[0, 1]", True)])
+def test_a_run_notes_whether_an_element_is_judged(
+    tmp_path: Path, divisors: str, judged: bool
+) -> None:
+    write(tmp_path, DIVISIONS.replace("[0, 0]", divisors), "gemm.yaml")
+    run(tmp_path, code=0 if judged else 7)
+    noted: list[bool] = []
+    assert change_cache(tmp_path, "cases", lambda record: noted.append(record[3])) == COUNT
+    assert set(noted) == {judged}
+    assert ("the rules permit any value" in warnings(tmp_path)) != judged
+
+
 def test_every_run_warns_of_a_stale_recording(tmp_path: Path) -> None:
     write(tmp_path, UNSTATED, "gemm.yaml")
     (tmp_path / "recordings").mkdir()

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dmlconf.cases.loading.loader import Suite, valid_case
+from dmlconf.cases.loading.loader import Suite, built_case
 from dmlconf.cases.loading.rewrites import lint_rewrites
 from dmlconf.cases.loading.validated import checks_digest
-from dmlconf.cases.model import CaseTemplate, ExpectedRejection
+from dmlconf.cases.model import CaseTemplate, ExpectedRejection, PlannedCase
 from dmlconf.cases.selecting.selection import LARGE_TAG, MODEL_TAG
 from dmlconf.catalogue.lint import lint_catalogue
 from dmlconf.catalogue.loader import entry_of, operator_files
-from dmlconf.cli.common.cache import user_store
+from dmlconf.cli.common.cache import figure_cache, user_store
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths
@@ -63,6 +63,7 @@ def command(
     valid_files = ValidFiles(user_store())
     problems = _catalogue_problems() + lint_known_faults() + lint_rewrites()
     suite = None
+    warnings: list[Problem] = []
     try:
         suite = load(paths, every_case=True, known=valid_files.has)
     except InvalidFilesError as error:
@@ -74,11 +75,11 @@ def command(
         )
     if suite is not None:
         unknown = _unknown(suite, valid_files)
-        problems += _too_large(suite, unknown)
-    warnings: list[Problem] = []
-    if suite is not None and not problems and not no_warnings:
-        warnings += _warnings(suite, unknown)
-        _keep(suite, unknown, warnings, suite_paths(paths), valid_files)
+        warns = not problems and not no_warnings
+        too_large, warnings = _too_large_and_open(suite, unknown, warns)
+        problems += too_large
+        if warns and not problems:
+            _keep(suite, unknown, warnings, suite_paths(paths), valid_files)
     if as_json:
         data = {
             "problems": [_plain(problem) for problem in problems],
@@ -131,25 +132,61 @@ def _keep(
             valid_files.add(path)
 
 
-def _too_large(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a problem for each entry of `unknown` files that lacks a tag which its memory needs."""
-    seen: set[CaseTemplate] = set()
-    for planned in suite.plan():
+def _too_large_and_open(
+    suite: Suite, unknown: set[Path], warns: bool
+) -> tuple[list[Problem], list[Problem]]:
+    """Return problems and warnings of entries in `unknown` files; each case is built once for both.
+
+    Returns:
+        A problem for each entry that lacks a tag which its memory needs; and a warning for each
+        entry with cases that any output would pass, if `warns` and if there are no problems.
+        Entries with the tag `undefined` or `model` get no warnings.
+    """
+    too_large: dict[CaseTemplate, Problem] = {}
+    open_cases: dict[CaseTemplate, list[str]] = {}
+    plan = [each for each in suite.plan() if each.template.about.location.path in unknown]
+    cache = figure_cache(len(plan))
+    for planned in plan:
         template = planned.template
-        if template in seen or template.about.location.path not in unknown:
-            continue
-        if not {LARGE_TAG, MODEL_TAG}.isdisjoint(template.tags):
-            continue
-        case = valid_case(planned)
-        if isinstance(case.expectation, ExpectedRejection) or judged_bytes(case) <= MUCH:
-            continue
-        seen.add(template)
-        needed, most = judged_bytes(case) >> 20, MUCH >> 20
-        yield _problem(
-            template,
-            f"{planned.identifier} may take {needed:,} MiB of memory; more than {most} need a tag",
-            f"make its tensors smaller, or add the tag {LARGE_TAG}",
+        needs_no_tag = not {LARGE_TAG, MODEL_TAG}.isdisjoint(template.tags)
+        may_be_open = (
+            warns
+            and not too_large
+            and {UNDEFINED_TAG, MODEL_TAG}.isdisjoint(template.tags)
+            and may_judge_nothing(entry_of(template.operator_name))
         )
+        if (needs_no_tag or template in too_large) and not may_be_open:
+            continue
+        case = built_case(planned)
+        if not (needs_no_tag or isinstance(case.expectation, ExpectedRejection)):
+            needed = judged_bytes(case)
+            if needed > MUCH and template not in too_large:
+                too_large[template] = _size_problem(planned, needed)
+                continue
+        if may_be_open and not (cache and cache.has_judged(case)) and judges_nothing(case):
+            open_cases.setdefault(template, []).append(planned.identifier)
+    if too_large:
+        return list(too_large.values()), []
+    return [], [_open_warning(template, names) for template, names in open_cases.items()]
+
+
+def _size_problem(planned: PlannedCase, needed: int) -> Problem:
+    return _problem(
+        planned.template,
+        f"{planned.identifier} may take {needed >> 20:,} MiB of memory; "
+        f"more than {MUCH >> 20} need a tag",
+        f"make its tensors smaller, or add the tag {LARGE_TAG}",
+    )
+
+
+def _open_warning(template: CaseTemplate, names: Sequence[str]) -> Problem:
+    more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    return _problem(
+        template,
+        f"{names[0]}{more}: the rules permit any value of every element, so nothing is checked",
+        f"change the data, or add the tag {UNDEFINED_TAG} if the documentation leaves "
+        "the results undefined",
+    )
 
 
 def _plain(problem: Problem) -> dict[str, Any]:
@@ -160,32 +197,6 @@ def _plain(problem: Problem) -> dict[str, Any]:
         "message": problem.message,
         "hint": problem.hint,
     }
-
-
-def _warnings(suite: Suite, unknown: set[Path]) -> Iterator[Problem]:
-    """Yield a warning for each entry in `unknown` files with cases that any output would pass.
-
-    Entries with the tag `undefined` or `model` are left out.
-    """
-    open_cases: dict[CaseTemplate, list[str]] = {}
-    for planned in suite.plan():
-        template = planned.template
-        if template.about.location.path not in unknown:
-            continue
-        if not {UNDEFINED_TAG, MODEL_TAG}.isdisjoint(template.tags):
-            continue
-        if not may_judge_nothing(entry_of(template.operator_name)):
-            continue
-        if judges_nothing(valid_case(planned)):
-            open_cases.setdefault(template, []).append(planned.identifier)
-    for template, names in open_cases.items():
-        more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-        yield _problem(
-            template,
-            f"{names[0]}{more}: the rules permit any value of every element, so nothing is checked",
-            f"change the data, or add the tag {UNDEFINED_TAG} if the documentation leaves "
-            "the results undefined",
-        )
 
 
 def _problem(template: CaseTemplate, message: str, hint: str) -> Problem:
