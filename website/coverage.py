@@ -10,6 +10,7 @@ from typing import Final
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.cli.common.cache import figure_cache
 from dmlconf.coverage.measure import OperatorCoverage, measure
 from dmlconf.engine.against import recorded_in, suite_recordings
 
@@ -38,7 +39,9 @@ def suite_coverage() -> Mapping[str, OperatorCoverage]:
     """Return what the suite covers of each operator; it builds every case, which takes seconds."""
     operators = [operator(name) for name in operator_names()]
     recorded = recorded_in(suite_recordings([_CASES]))
-    return measure(operators, map(valid_case, suite_plan()), recorded)
+    cache = figure_cache(len(suite_plan()))
+    recall = (lambda case: None) if cache is None else cache.recall
+    return measure(operators, (valid_case(each, recall) for each in suite_plan()), recorded)
 
 
 def coverage_section(row: OperatorCoverage) -> str:

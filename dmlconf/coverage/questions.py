@@ -116,7 +116,7 @@ class Question:
             tensors = tensors_of(operator, case.desc)
             yield from {f"{t.DimensionCount} dimensions": None for _, _, t in tensors}
         else:
-            names = _names(case)
+            names = case.once("names in questions", lambda: _names(case))
             for part, condition in self.conditions.items():
                 with suppress(ExpressionError):
                     if condition.evaluate(names):

@@ -259,7 +259,21 @@ def test_cached_facts_are_used_only_for_the_same_entry(
     assert run(tmp_path) == first, "a damaged record is used"
 
 
-def test_a_changed_case_that_breaks_a_constraint_is_refused(tmp_path: Path) -> None:
+def test_coverage_after_a_run_is_that_without_the_cache(tmp_path: Path) -> None:
+    write(tmp_path, CASE_FILE, "gemm.yaml")
+    run(tmp_path)
+    command = ("coverage", "gemm.yaml", "-o", "GEMM", "--missing")
+    cached = dmlconf_here(tmp_path, *command, DMLCONF_CACHE=str(tmp_path / "cache"))
+    assert "10 of 76 documented parts of 1 operator covered" in cached.stdout
+    assert cached.stdout == dmlconf_here(tmp_path, "--no-cache", *command).stdout
+
+
+@pytest.mark.parametrize(
+    "command", [("run", "gemm.yaml", "-b", "numpy", "-j", "1"), ("coverage", "gemm.yaml")]
+)
+def test_a_changed_case_that_breaks_a_constraint_is_refused(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
     write(tmp_path, CASE_FILE, "gemm.yaml")
     run(tmp_path)
     # Only the seventh case breaks the constraint; loading checks only the first.
@@ -270,7 +284,7 @@ def test_a_changed_case_that_breaks_a_constraint_is_refused(tmp_path: Path) -> N
     broken = broken.replace("    desc:", '    let: {Rows: "=1 + (Value == 7)"}\n    desc:')
     write(tmp_path, broken, "gemm.yaml")
     cache = {"DMLCONF_CACHE": str(tmp_path / "cache")}
-    done = dmlconf_here(tmp_path, "run", "gemm.yaml", "-b", "numpy", "-j", "1", **cache)
+    done = dmlconf_here(tmp_path, *command, **cache)
     assert done.returncode == 3
     assert "but expects no rejection" in done.stderr
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from dmlconf.cases.selecting.selection import without_models
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import UnknownOperatorError, entry_of, operator_names
 from dmlconf.catalogue.model import Entry, Operator
+from dmlconf.cli.common.cache import figure_cache
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.parameter_types import Number
@@ -173,6 +174,13 @@ def _planned(entries: Iterable[Entry], suite: Suite) -> list[PlannedCase]:
     return [planned for planned in suite.plan() if planned.template.operator_name in names]
 
 
+def _cases(plan: Collection[PlannedCase]) -> Iterator[Case]:
+    """Build the cases; constraints of which a run has found none broken are not checked again."""
+    cache = figure_cache(len(plan))
+    for planned in plan:
+        yield valid_case(planned) if cache is None else valid_case(planned, cache.recall)
+
+
 def _documentation(
     entries: Sequence[Entry],
     suite: Suite,
@@ -184,7 +192,7 @@ def _documentation(
     plan = _planned(operators, suite)
     uses = CapturedUses()
     with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
-        cases = uses.counting(map(valid_case, plan))
+        cases = uses.counting(_cases(plan))
         coverage = measure(operators, cases, recorded, lambda: advance(False))
     rows = [coverage[name] for name in sorted(coverage)]
     width = shutil.get_terminal_size((80, 24)).columns
@@ -199,7 +207,7 @@ def _documentation(
 def _target(target: str, entries: Sequence[Entry], suite: Suite, options: _Options) -> int:
     plan = _planned(entries, suite)
     with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
-        rows = measure_target(map(valid_case, plan), target, lambda: advance(False))
+        rows = measure_target(_cases(plan), target, lambda: advance(False))
     table = target_report.render_table(rows, missing=options.missing)
     return options.exit_code(rows, written=write([], rows, table, options.color))
 
@@ -212,7 +220,7 @@ def _combinations(
 ) -> int:
     plan, _ = without_models(_planned(entries, suite))
     with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
-        rows = measure_combinations(entries, map(valid_case, plan), lambda: advance(False))
+        rows = measure_combinations(entries, _cases(plan), lambda: advance(False))
     ordered = [rows[name] for name in sorted(rows)]
     table = combination_report.render_table(
         ordered, missing=options.missing, excluded=options.excluded
@@ -231,7 +239,7 @@ def _questions(
     chosen = {entry.name for entry in entries}
     plan, _ = without_models(_planned(entries, suite))
     with progress(len(plan), quiet=options.quiet, color=options.color) as advance:
-        rows = measure_questions(operators, map(valid_case, plan), lambda: advance(False))
+        rows = measure_questions(operators, _cases(plan), lambda: advance(False))
     ordered = [rows[name] for name in sorted(rows) if name in chosen]
     table = question_report.render_table(ordered, missing=options.missing)
     written = write(reports, ordered, table, options.color, announce=not options.quiet)
