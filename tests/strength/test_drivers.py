@@ -21,11 +21,13 @@ from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.expressions import ExpressionError
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reports.strength.drivers import DriverDefects, driver_data, survivor_lines
+from dmlconf.resources import cases_directory
 from dmlconf.strength.drivers.catalogue import bug_reports, driver_defects
 from dmlconf.strength.drivers.computation import Computation
 from dmlconf.strength.drivers.conditions import condition, features
 from dmlconf.strength.drivers.figure import DefectResult, DriverFigure, Fate, caught_in_any
 from dmlconf.strength.drivers.parallel import measure_drivers
+from tests.bundled import bundled
 from tests.cli.process import dmlconf_here
 
 CUMULATION = """
@@ -375,6 +377,16 @@ def test_sample_of_two_cases_reports_no_rarely_noticed_defect(tmp_path: Path) ->
     assert DriverFigure.of(driver_defects(), applicability, strength).few
     assert not DriverFigure.of(driver_defects(), applicability, strength, 2).few
     assert DriverFigure.of(driver_defects(), applicability, strength, 3).few
+
+
+def test_several_processes_measure_what_one_does() -> None:
+    """The cases are more than a process takes at a time."""
+    plan = list(bundled("cumulative_summation/matrix.yaml").plan())
+    assert len(plan) > 200
+    folder = [cases_directory() / "cumulative_summation"]
+    one = measure_drivers(plan, folder, 1, 5)
+    assert measure_drivers(plan, folder, 2, 5) == one
+    assert max(index for met in one[0].met.values() for index in met.cases) > 200
 
 
 def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:

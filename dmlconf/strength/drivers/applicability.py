@@ -38,7 +38,14 @@ class Met:
 class Applicability:
     """Which cases each driver defect applies to, by defect and operator."""
 
-    met: Mapping[OperatorDefect, Met]
+    met: dict[OperatorDefect, Met]
+
+    def add(self, later: Applicability, offset: int) -> None:
+        """Add what later cases of the plan meet; their indices are counted from `offset`."""
+        for pair, met in later.met.items():
+            own = self.met.setdefault(pair, Met([0] * len(met.single)))
+            own.single = [a + b for a, b in zip(own.single, met.single, strict=True)]
+            own.cases += [offset + index for index in met.cases]
 
     def chosen(self, sample: int | None, seed: int) -> dict[int, list[OperatorDefect]]:
         """Return the pairs to try with each case, by its index in the plan.

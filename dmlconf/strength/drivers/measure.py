@@ -20,7 +20,7 @@ from dmlconf.strength.tallies import CaseTally
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status
 
-__all__ = ["DriverStrength", "DriverTally", "measure_case"]
+__all__ = ["DriverStrength", "DriverTally", "defects_by_name", "measure_case"]
 
 _NOT_NUMBERS = ("Ind", "Length", "Mask", "Step", "State", "ZeroPoint")
 """Parts of the names of integer inputs that stay when the other inputs become random."""
@@ -69,7 +69,8 @@ class DriverStrength:
 
 
 @cache
-def _by_name() -> Mapping[str, DriverDefect]:
+def defects_by_name() -> Mapping[str, DriverDefect]:
+    """Return all defects of drivers and of sizes."""
     return {defect.name: defect for defect in (*driver_defects(), *size_defects())}
 
 
@@ -95,7 +96,7 @@ def measure_case(
     noticed = strength.cases.setdefault(case.identifier, CaseTally(case.operator_name))
     other: list[Computation | None] = []
     for pair in pairs:
-        defect = _by_name()[pair.defect]
+        defect = defects_by_name()[pair.defect]
         tally = strength.pairs.setdefault(pair, DriverTally())
         tally.tried += 1
         changed = _changed(right, defect)

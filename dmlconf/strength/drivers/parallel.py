@@ -13,13 +13,21 @@ from dmlconf.judging.judge import Against
 from dmlconf.strength.drivers.applicability import Applicability, OperatorDefect, applicability_of
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
 from dmlconf.strength.drivers.figure import FEW, tells_few
-from dmlconf.strength.drivers.measure import DriverStrength, DriverTally, measure_case
+from dmlconf.strength.drivers.measure import (
+    DriverStrength,
+    DriverTally,
+    defects_by_name,
+    measure_case,
+)
 from dmlconf.workers.mapping import ItemMap, in_processes
 
 __all__ = ["measure_drivers"]
 
 _CHUNK: Final = 50
 """The most cases that a process takes at a time."""
+
+_CHUNK_OF_CONDITIONS: Final = 200
+"""The most cases that a process takes at a time to look at the conditions of defects."""
 
 _Try = tuple[PlannedCase, list[OperatorDefect]]
 
@@ -51,9 +59,9 @@ def measure_drivers(
         BackendError: a recording of the suite cannot be read, or a process died.
     """
     tried = driver_defects() if defects is None else defects
-    applicability = applicability_of(map(valid_case, plan), tried)
     strength = DriverStrength()
     with in_processes(jobs, _Worker.start, (suite_paths,)) as mapped:
+        applicability = _applicability(mapped, plan, tried)
         chosen = applicability.chosen(sample, seed)
         for cases, part in _measured(mapped, plan, chosen):
             strength.add(part)
@@ -65,6 +73,18 @@ def measure_drivers(
             for _, part in _measured(mapped, plan, rest):
                 strength.add(part)
     return applicability, strength
+
+
+def _applicability(
+    mapped: ItemMap, plan: Sequence[PlannedCase], defects: Sequence[DriverDefect]
+) -> Applicability:
+    names = [defect.name for defect in defects]
+    starts = range(0, len(plan), _CHUNK_OF_CONDITIONS)
+    chunks = [(plan[start : start + _CHUNK_OF_CONDITIONS], names) for start in starts]
+    applicability = Applicability({})
+    for start, part in zip(starts, mapped(_Worker.applicability, chunks), strict=True):
+        applicability.add(part, start)
+    return applicability
 
 
 def _measured(
@@ -101,6 +121,11 @@ class _Worker:
     @classmethod
     def start(cls, suite_paths: Sequence[Path]) -> None:
         cls.against, _ = suite_expectations(suite_paths)
+
+    @classmethod
+    def applicability(cls, chunk: tuple[Sequence[PlannedCase], Sequence[str]]) -> Applicability:
+        cases, names = chunk
+        return applicability_of(map(valid_case, cases), [defects_by_name()[name] for name in names])
 
     @classmethod
     def measure(cls, chunk: Sequence[_Try]) -> DriverStrength:
