@@ -37,7 +37,7 @@ from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.allowed import allowed_at, off_by
 from dmlconf.precision.compare import Comparison, compare
-from dmlconf.precision.room import room
+from dmlconf.precision.room import Room, room
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
 from dmlconf.verdicts.figures import Figures
@@ -145,6 +145,7 @@ def judge(
     expected: ExpectedOutputs | None = None,
     cache: FigureCache | None = None,
     source_of: Callable[[str], str | None] = lambda operator: None,
+    brief: bool = False,
 ) -> Verdict:
     """Return the verdict on the outcome of a case.
 
@@ -157,6 +158,8 @@ def judge(
         cache: the figures of earlier comparisons; if None, all outputs are compared.
         source_of: returns a digest of all that `against` gives for an operator's cases; None if
             unknown.
+        brief: whether only the status matters; a verdict on wrong values then lacks figures and
+            differences.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -186,7 +189,7 @@ def judge(
             permitted.take_right(outputs.right)
             # The digest changes if `against` finds a stale case; the key is then invalid.
             key = key if source_of(case.operator_name) == source else None
-            return _judge_outputs(case, outcome, outputs, permitted, cache, key)
+            return _judge_outputs(case, outcome, outputs, permitted, cache, key, brief=brief)
 
 
 def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict:
@@ -345,10 +348,12 @@ def _judge_outputs(
     allowances: CaseAllowances,
     cache: FigureCache | None,
     judgement_key: str | None,
+    *,
+    brief: bool,
 ) -> Verdict:
     """Return the verdict on outputs; outputs that the cache knows are not compared."""
     if cache is None or outcome.faults:
-        return _compare_outputs(case, outcome, expected, allowances)
+        return _compare_outputs(case, outcome, expected, allowances, brief=brief)
     key = cache.key(case, outcome, expected, half=allowances.half_precision)
     if key is None:
         return _compare_outputs(case, outcome, expected, allowances)
@@ -370,7 +375,12 @@ def _known(case: Case, expected: ExpectedOutputs, figures: Mapping[str, Figures]
 
 
 def _compare_outputs(
-    case: Case, outcome: Outputs, expected: ExpectedOutputs, allowances: CaseAllowances
+    case: Case,
+    outcome: Outputs,
+    expected: ExpectedOutputs,
+    allowances: CaseAllowances,
+    *,
+    brief: bool = False,
 ) -> Verdict:
     complaints = _fault_complaints(outcome)
     differences: list[Mapping[str, Any]] = []
@@ -402,10 +412,13 @@ def _compare_outputs(
             own = pair.located(compare(pair.actual, pair.expected, narrower, permitted))
             if not own.passed or own.margin >= comparison.margin:
                 rule, comparison = narrower, own
+        if brief and not comparison.passed:
+            complaints.append((ReasonKind.WRONG_VALUES, f"{name} has wrong values"))
+            continue
         figures[name] = figures_of(
             comparison,
             rule,
-            room(pair.expected, rule, permitted),
+            _room(name, pair.expected, rule, permitted, allowances),
             expected.provenance_of(name),
             pair.sample or recorded,
         )
@@ -437,6 +450,22 @@ def _compare_outputs(
     unchecked = _unchecked(case, expected)
     provenance = expected.provenance
     return _verdict(case, outcome, Status.FAILED, provenance, reason, figures, unchecked)
+
+
+def _room(
+    name: str,
+    expected: Array,
+    rule: PrecisionRule,
+    permitted: Allowance,
+    allowances: CaseAllowances,
+) -> Room:
+    """Return the room of an output; judgements that share the allowances compute it once."""
+    known = allowances.rooms.get(name)
+    if known is not None and known[0] is expected and known[1] == rule:
+        return known[2]
+    found = room(expected, rule, permitted)
+    allowances.rooms[name] = expected, rule, found
+    return found
 
 
 def _right(

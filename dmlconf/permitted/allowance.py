@@ -15,7 +15,9 @@ from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample
 
 if TYPE_CHECKING:
+    from dmlconf.catalogue.precision import PrecisionRule
     from dmlconf.permitted.numbers.error_scale import ErrorScale
+    from dmlconf.precision.room import Room
 
 __all__ = ["CaseAllowances"]
 
@@ -25,6 +27,8 @@ class CaseAllowances:
 
     Attributes:
         permitted: by output, the last expected values that `contradiction_of` found permitted.
+        rooms: by output, the last expected values and the last rule whose room was computed, and
+            that room.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class CaseAllowances:
             right: the reference's outputs; if it is None, they are computed when needed.
         """
         self.permitted: dict[str, Array | Sample] = {}
+        self.rooms: dict[str, tuple[Array, PrecisionRule, Room]] = {}
         half_precision = half_precision or HALF_PRECISION_TAG in case.tags
         self._parts = _Parts(case, half_precision=half_precision, right=right)
         self._allowances: dict[str, Allowance] = {}

@@ -184,6 +184,7 @@ class _Trial:
             no_expectation,
             allowances=self.allowances,
             expected=expectation,
+            brief=True,
         )
         return verdict.status
 

@@ -27,7 +27,9 @@ class CaseJudge:
     def __call__(self, arrays: Mapping[str, Array], faults: tuple[Fault, ...] = ()) -> Status:
         """Return the status of the case with these outputs."""
         outputs = Outputs(arrays, faults=faults)
-        return judge(self._case, outputs, self._expectation, allowances=self.allowances).status
+        allowances = self.allowances
+        verdict = judge(self._case, outputs, self._expectation, allowances=allowances, brief=True)
+        return verdict.status
 
     def fails(self, site: Site, output: Array) -> bool:
         """Return whether the case does not pass with this output in place of the site's."""

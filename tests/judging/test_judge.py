@@ -80,6 +80,15 @@ def test_wrong_values_fail_with_their_coordinates(tmp_path: Path) -> None:
     assert verdict.reason.message.startswith("1 of 4 elements of OutputTensor differs")
 
 
+def test_a_brief_verdict_has_the_status_alone(tmp_path: Path) -> None:
+    stated = case(tmp_path, "stated")
+    for values, status in (((1, 2, 1, 2), Status.PASSED), ((1, 2, 3, 2), Status.FAILED)):
+        verdict = judge(stated, outputs(*values), no_expectation, brief=True)
+        assert verdict.status is status
+        assert verdict.reason is None or verdict.reason.differences == ()
+        assert bool(verdict.figures) == (status is Status.PASSED)
+
+
 @pytest.mark.parametrize(
     ("arrays", "kind", "message"),
     [

@@ -18,6 +18,7 @@ from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.judging.judge import judge
 from dmlconf.judging.unjudged import judges_nothing
+from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.verdicts.verdict import ReasonKind, Status
 from tests.engine.cases import plan, write
 
@@ -108,6 +109,19 @@ def test_a_case_with_one_judged_output_passes(tmp_path: Path) -> None:
     assert verdict.status is Status.PASSED
     assert verdict.figures["OutputCoordinatesTensor"].open == 2
     assert not judges_nothing(case)
+
+
+def test_judgements_that_share_allowances_count_open_elements_of_each_output(
+    tmp_path: Path,
+) -> None:
+    case = cases(tmp_path, NONZERO)["nothing"]
+    allowances = CaseAllowances(case)
+    for _ in range(2):
+        figures = judge(case, run_case(case), run_case, allowances=allowances).figures
+        assert {name: each.open for name, each in figures.items()} == {
+            "OutputCountTensor": 0,
+            "OutputCoordinatesTensor": 2,
+        }
 
 
 def test_open_elements_are_counted_whatever_their_values(
