@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
@@ -10,7 +11,13 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
-from dmlconf.permitted.numbers.rounding import STEP, greatest_product, underflow_error
+from dmlconf.permitted.numbers.rounding import (
+    STEP,
+    greatest_product,
+    overflows,
+    underflow_error,
+)
+from dmlconf.permitted.quantization.overflows import Factor, nan_of_overflows, overflowing_sides
 from dmlconf.permitted.quantization.quotients import is_power_of_two, quantized_candidates
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.fields import of_fields
@@ -135,6 +142,16 @@ def matrix_multiply_integer_to_float_error_scale(
                 limited = (each.clip(-largest, largest) for each in (products, *others))
                 others = [other + bias for other in (*limited, *others)]
             error_scale = error_scale.with_others(others, dtype)
+        if beyond.any() or overflows(error_scale.sums, dtype).any():
+            left, right = desc.centred()
+            factors = Factor.of(left, a, a_scale, dtype), Factor.of(right, b, b_scale, dtype)
+            sides = overflowing_sides(*factors, np.asarray(bias))
+            error_scale = replace(error_scale, by_sign=sides)
+            nan = nan_of_overflows(*factors)
+            right = (left @ right) * a_scale * b_scale + bias
+            if nan.any():
+                error_scale = error_scale.with_others([np.where(nan, np.nan, right)], dtype)
+            beyond &= ~np.isnan(right)
     return error_scale.overflowing_where(beyond)
 
 
