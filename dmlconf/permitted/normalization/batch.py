@@ -7,10 +7,10 @@ results, each times the half ULPs that the operation may be off.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,6 +20,12 @@ from dmlconf.permitted.normalization.mean_variance import (
     root_of_either_sign,
     saturated,
     variance_loss,
+)
+from dmlconf.permitted.normalization.overflows import (
+    Normalization,
+    only_overflowing_to,
+    sides_of_products,
+    sides_of_sums,
 )
 from dmlconf.permitted.normalization.parameters import (
     cancellation_of,
@@ -97,32 +103,21 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
         # they are subtracted. An infinite factor then makes NaN of an input or a mean of 0.
         infinite = unbounded(factor, deviation) | overflows(np.abs(factor))
         error_scale = error_scale.overflowing_where(infinite)
+        infinite_variance = variance_overflows(desc.VarianceTensor, desc.Epsilon)
         if desc.FusedActivation is None:
             terms = wide(desc.InputTensor), -mean
             # An infinite difference or quotient times a factor of 0 is NaN.
             either = infinite | (np.minimum(np.abs(scale), np.abs(factor)) < LEAST_NORMAL_FLOAT32)
-            by_sign = _by_sign(terms, scale, 1 / deviation, bias, either)
+            either |= infinite_variance
+            by_sign = sides_of_products(terms, scale, 1 / deviation, [bias], either)
             error_scale = replace(error_scale, by_sign=by_sign)
-        error_scale = error_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
         dtype = desc.OutputTensor.DataType.dtype
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
+        if infinite_variance.any():
+            of_bias = fused(np.where(infinite_variance, bias, values), desc.FusedActivation)
+            error_scale = error_scale.with_others([of_bias], dtype)
         # Elements with one variance, such as those of a channel, share a root and its errors.
         return replace(error_scale, sums_shared=True)
-
-
-def _by_sign(
-    terms: Sequence[Array], scale: Array, inverse: Array, bias: Array, either: Array
-) -> tuple[Array, Array]:
-    """Return the field `by_sign` of `terms * scale * inverse + bias`, whatever is multiplied first.
-
-    Where `either` is true, both infinities, and so NaN, are possible.
-    """
-    parts = [
-        np.copysign(greatest_product(np.abs(term), scale, inverse), term * scale) for term in terms
-    ]
-    least = sum((np.minimum(part, 0) for part in parts), np.minimum(bias, 0))
-    greatest = sum((np.maximum(part, 0) for part in parts), np.maximum(bias, 0))
-    return np.where(either, -np.inf, least), np.where(either, np.inf, greatest)
 
 
 @of_fields(BatchNormalizationTrainingDesc)
@@ -137,9 +132,11 @@ def batch_normalization_training_error_scale(
     dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         moments = _Moments.of(desc.InputTensor, over, desc.Epsilon)
-        of_mean, of_variance = _mean_error_scale(moments), _variance_error_scale(moments)
+        of_mean, of_variance = _mean_error_scale(moments), _variance_error_scale(moments, dtype)
         values, error_scale = _sum_error_scale(desc, moments)
         error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
+        if desc.FusedActivation is None:
+            error_scale = _steps_of(desc, moments).limited(error_scale, values)
         quotients = saturated(
             moments.centred,
             moments.variance,
@@ -188,9 +185,11 @@ class _Moments:
         overflows: for which means the sum of the elements may overflow.
         size: `|x| + mean_size` for each element x.
         centred: `x - mean`; `squares` has the squares of these differences.
+        values: the elements x.
         deviation: `sqrt(variance + Epsilon)`.
     """
 
+    values: Array
     over: tuple[int, ...]
     count: int
     mean: Array
@@ -215,6 +214,7 @@ class _Moments:
         squares = np.square(centred)
         variance = squares.mean(over, keepdims=True)
         return cls(
+            values=values,
             over=over,
             count=count,
             mean=mean,
@@ -233,10 +233,13 @@ class _Moments:
 def _mean_error_scale(moments: _Moments) -> ErrorScale:
     error_scale = ErrorScale(moments.mean_size, overflows=moments.overflows)
     steps = 2 * moments.mean_size
-    return error_scale.at_most(moments.partial + steps_beside_sum(steps, moments.count))
+    error_scale = error_scale.at_most(moments.partial + steps_beside_sum(steps, moments.count))
+    sides = sides_of_sums(moments.values, moments.over)
+    nan = np.zeros((), bool)
+    return only_overflowing_to(error_scale, sides, nan, moments.mean, np.dtype(np.float64))
 
 
-def _variance_error_scale(moments: _Moments) -> ErrorScale:
+def _variance_error_scale(moments: _Moments, dtype: np.dtype[Any]) -> ErrorScale:
     # If the mean is rounded to FLOAT16, each difference from it moves, and the move is squared.
     of_mean = np.square(moments.mean) * FLOAT16_EPSILON
     centred = np.abs(moments.centred)
@@ -246,9 +249,16 @@ def _variance_error_scale(moments: _Moments) -> ErrorScale:
         spread.mean(moments.over, keepdims=True), of_mean, overflows=moments.overflows
     )
     centred_size = centred.mean(moments.over, keepdims=True)
-    return error_scale.at_most(
+    error_scale = error_scale.at_most(
         _variance_scale(moments.variance, centred_size, moments.partial, moments.count)
     )
+    # Squares are positive. NaN comes from an infinite mean, from infinite differences of both signs
+    # or, in kernels that subtract it, from the infinite square of a mean.
+    square = np.square(moments.mean)
+    sides = -square if dtype == np.float16 else np.zeros_like(square), np.full_like(square, np.inf)
+    nan = moments.overflows | overflows(square)
+    nan |= overflows(moments.size).any(moments.over, keepdims=True)
+    return only_overflowing_to(error_scale, sides, nan, moments.variance, dtype)
 
 
 def _quotient_error_scale(desc: BatchNormalizationTrainingDesc, moments: _Moments) -> ErrorScale:
@@ -303,6 +313,21 @@ def _sum_error_scale(
     error_scale = error_scale.overflowing_where(overflows(intermediate) | moments.overflows)
     error_scale = error_scale.overflowing_where(unbounded(factor, moments.deviation))
     return values, error_scale.overflowing_where(overflows(np.abs(factor)))
+
+
+def _steps_of(desc: BatchNormalizationTrainingDesc, moments: _Moments) -> Normalization:
+    added = [wide(desc.BiasTensor)]
+    if desc.FusedAddTensor is not None:
+        added.append(wide(desc.FusedAddTensor))
+    return Normalization(
+        values=moments.values,
+        mean=moments.mean,
+        over=moments.over,
+        scale=wide(desc.ScaleTensor),
+        deviation=moments.deviation,
+        added=added,
+        dtype=desc.OutputTensor.DataType.dtype,
+    )
 
 
 def _output_of(desc: BatchNormalizationTrainingDesc, quotient: Array) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.permitted.activation.fused import activated_span, fused_error_scale, fused_span
+from dmlconf.permitted.normalization.overflows import Normalization
 from dmlconf.permitted.normalization.parameters import (
     cancellation_of,
     of_rounding_alone,
@@ -109,6 +110,7 @@ class _Centred:
         partial: what `partial_mean` returns for x; 0 without UseMean.
         held: the sizes of FLOAT16 stores of the mean and of the differences from it, or of x.
         exact: which means `exact_mean` marks; None without UseMean.
+        mean: the means; None without UseMean.
     """
 
     values: Array
@@ -118,6 +120,7 @@ class _Centred:
     partial: Array
     held: Array
     exact: Array | None
+    mean: Array | None
 
 
 def _centred(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> _Centred:
@@ -126,7 +129,7 @@ def _centred(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> _Ce
     added = size.sum(over, keepdims=True, where=np.isfinite(size))
     if not desc.UseMean:
         held = store_sizes(values, np.ones(1, bool))
-        return _Centred(values, size, size, added, np.zeros(1), held, None)
+        return _Centred(values, size, size, added, np.zeros(1), held, None, None)
     partial = partial_mean(values, over)
     mean = values.mean(over, keepdims=True)
     values -= mean
@@ -134,7 +137,7 @@ def _centred(desc: MeanVarianceNormalization2Desc, over: tuple[int, ...]) -> _Ce
     held = store_sizes(mean, exact)
     held = held + store_sizes(values, exact & (held == 0))
     terms = size + size.mean(over, keepdims=True)
-    return _Centred(values, terms, size, added, partial, held, exact)
+    return _Centred(values, terms, size, added, partial, held, exact, mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +234,17 @@ def _activated(
     scale, bias = desc.ScaleTensor, desc.BiasTensor
     values = _scaled(normalized.values, scale, bias)
     fused_scale = fused_error_scale(values, error_scale, activation, dtype)
+    if activation is None:
+        steps = Normalization(
+            values=wide(desc.InputTensor),
+            mean=centred.mean,
+            over=over,
+            scale=np.ones(1) if scale is None else wide(scale),
+            deviation=1 / normalized.growth if desc.UseVariance else None,
+            added=() if bias is None else (wide(bias),),
+            dtype=dtype,
+        )
+        fused_scale = steps.limited(fused_scale, values)
     others = list(normalized.others)
     if dtype == np.float16:
         others += _averaged_in_passes(desc, over)

@@ -145,8 +145,8 @@ def matrix_multiply_integer_to_float_error_scale(
         if beyond.any() or overflows(error_scale.sums, dtype).any():
             left, right = desc.centred()
             factors = Factor.of(left, a, a_scale, dtype), Factor.of(right, b, b_scale, dtype)
-            sides = overflowing_sides(*factors, np.asarray(bias))
-            error_scale = replace(error_scale, by_sign=sides)
+            by_sign = overflowing_sides(*factors, np.asarray(bias))
+            error_scale = replace(error_scale, by_sign=by_sign)
             nan = nan_of_overflows(*factors)
             right = (left @ right) * a_scale * b_scale + bias
             if nan.any():
