@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.permitted.normalization.gradient_overflows import OverflowingGradients
 from dmlconf.permitted.normalization.gradient_spans import GradientInputs
 from dmlconf.permitted.normalization.mean_variance import exact_mean
 from dmlconf.permitted.normalization.parameters import unbounded, variance_overflows
@@ -71,16 +72,32 @@ def batch_normalization_grad_error_scale(
         error_scale = ErrorScale(
             gradient,
             overflows=overflows(largest) | (vanishing & np.isinf(gradient)),
-            others=(np.where(vanishing, right.dtype.type(0), right),) if vanishing.any() else (),
         )
-        error_scale = error_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
+        limits = _overflowing(desc, deviation)
+        error_scale = limits.of_input(error_scale, vanishing & np.isinf(gradient))
+        # A variance that overflows with Epsilon makes every gradient 0.
+        zero = vanishing | variance_overflows(desc.VarianceTensor, desc.Epsilon)
+        if zero.any():
+            error_scale = error_scale.with_others([np.where(zero, 0, right)], right.dtype)
         centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
         sums, _ = parameter_gradients(wide(desc.InputGradientTensor), centred, over)
         of_scale = _scale_gradient(desc, scale, sums, centred, deviation)
         if desc.OutputScaleGradientTensor.DataType.dtype == np.float16:
             inputs = _inputs(desc)
             of_scale = of_scale.spanned(inputs.of_scale())
-        return error_scale, of_scale, bias
+        return error_scale, limits.of_scale(of_scale), limits.of_bias(bias)
+
+
+def _overflowing(desc: BatchNormalizationGradDesc, deviation: Array) -> OverflowingGradients:
+    return OverflowingGradients(
+        gradient=wide(desc.InputGradientTensor),
+        values=wide(desc.InputTensor),
+        mean=wide(desc.MeanTensor),
+        scale=wide(desc.ScaleTensor),
+        deviation=deviation,
+        over=shared_dimensions(desc.ScaleTensor),
+        dtype=desc.OutputGradientTensor.DataType.dtype,
+    )
 
 
 def _vanishes(*intermediates: Array) -> Array:
@@ -137,6 +154,9 @@ def batch_normalization_training_grad_error_scale(
         error_scale = error_scale.growing(growth, (difference - sums * change) * factor)
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         error_scale = error_scale.overflowing_where(overflows(largest))
+        limits = _overflowing(desc, deviation)
+        exact_gradient = (difference - sums * change) * (wide(desc.ScaleTensor) / deviation)
+        error_scale = limits.of_input_in_training(error_scale, exact_gradient)
         # A kernel may take the sums as it stores them in the other outputs.
         dtype = desc.OutputGradientTensor.DataType.dtype
         of_products = _saturated(sums, desc.OutputScaleGradientTensor) * change
@@ -151,7 +171,7 @@ def batch_normalization_training_grad_error_scale(
             inputs = _inputs(desc)
             of_scale = of_scale.spanned(inputs.of_scale())
             error_scale = error_scale.spanned(*inputs.of_input(exact))
-        return error_scale, of_scale, bias
+        return error_scale, limits.of_scale(of_scale), limits.of_bias(bias)
 
 
 def _underflow_of_terms(
@@ -241,8 +261,12 @@ def _scale_gradient(
 
     `held` is the error scale of `sums`, and `centred` is `x - mean`.
     """
-    of_scale = _divided(held, sums, deviation, desc.OutputScaleGradientTensor)
-    of_scale = of_scale.open_where(variance_overflows(desc.VarianceTensor, desc.Epsilon))
+    output = desc.OutputScaleGradientTensor
+    of_scale = _divided(held, sums, deviation, output)
+    zero = variance_overflows(desc.VarianceTensor, desc.Epsilon)
+    if zero.any():
+        quotients = np.where(zero, 0.0, sums / deviation)
+        of_scale = of_scale.with_others([quotients], output.DataType.dtype)
     # The difference x - mean may overflow before the gradient makes it small.
     beyond = overflows(greatest_product(np.abs(centred), 1 / deviation))
     if not beyond.any():
