@@ -414,6 +414,7 @@ def saturated(
     right = np.sqrt(variance + single(epsilon))
     largest = np.sqrt(np.minimum(variance, float(np.finfo(dtype).max)) + single(epsilon))
     overflowed = overflows(squares) | overflows(variance, dtype)
+    overflowed |= overflows(variance + single(epsilon))
     return [centred / largest, np.where(overflowed, 0.0, centred / right)]
 
 

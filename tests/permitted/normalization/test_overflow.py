@@ -160,3 +160,12 @@ def test_variance_plus_epsilon_beyond_float32_leaves_the_bias(tmp_path: Path) ->
         assert accepts(case, "OutputTensor", output)
     for value in (NAN, INFINITY, -INFINITY, 4, 1e30):
         assert not accepts(case, "OutputTensor", [5, 5, 5, value]), value
+
+
+def test_quotient_by_a_variance_that_overflows_with_epsilon_is_0(tmp_path: Path) -> None:
+    """DirectML 1.8.0 and 1.15.4 give the bias, 2.5, over a variance of 4.2e37 plus 3e38."""
+    desc = TRAINING.replace("VALUES", "[1.3e+19, 1.3e+19, 0, 0]").replace("1.0e-5", "3.0e+38")
+    desc = desc.replace("values: [0]", "values: [2.5]").replace("values: [1]", "values: [1.0e+10]")
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc)
+    assert accepts(case, "OutputTensor", [2.5] * 4)
+    assert not accepts(case, "OutputTensor", [1e6] * 4)
