@@ -6,7 +6,7 @@ The base is `Bias + Alpha / LocalSize * sum(x ** 2)`, which is raised to a power
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -68,15 +68,18 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         values = np.abs(desc.InputTensor, dtype=np.float64)
         base = power_base(desc, values)
         terms = _terms(desc, values)
-        power = np.power(base, single(desc.Beta))
-        condition = _condition(base, terms, abs(single(desc.Beta)))
-        beyond = _beyond(desc, base) | _nan_in_doubt(base, terms, desc.Beta)
+        exponent = single(desc.Beta)
+        power = np.power(base, exponent)
+        condition = _condition(base, terms, abs(exponent))
+        beyond = _squares_in_doubt(desc, base) | _one_in_doubt(desc, base)
         count = window_sums(desc, np.ones(base.shape)) + _OPERATIONS
         likely = condition * ((roundings(count) + count) * HALF_STEP)
         spans = [_span_of_steep_powers(desc, base, values, likely)]
-        values /= power
+        near_zero = np.abs(base) < _reach_of_base(terms)
+        spans += _spans_near_zero(desc, values, np.where(near_zero, _reach_of_base(terms), np.nan))
+        values /= np.abs(power)
         error_scale: Array = values * condition
-        overflows = np.isfinite(base) & (np.power(base, abs(single(desc.Beta))) > LARGEST_FLOAT32)
+        overflows = np.isfinite(base) & (np.power(base, abs(exponent)) > LARGEST_FLOAT32)
         zero = np.zeros((), bool)
         if desc.Beta >= 0:
             # Measured: a result over a power that overflows is 0. The reciprocal of a power that
@@ -89,21 +92,82 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         known = np.logical_or.reduce([span.finite for span in spans])
         error_scale[known] = LEAST_NORMAL_FLOAT32
         sizes = np.where(beyond, ANY_RESULT, error_scale)
-        scale = ErrorScale(sizes).overflowing_where(overflows)
+        scale = ErrorScale(sizes).overflowing_where(overflows | (near_zero & (exponent > 0)))
         growth = np.where(known, 1.0, condition)
         scale = scale.growing(growth, values)
         for span in spans:
             ends = (np.copysign(end, desc.InputTensor) for end in span.ends)
             scale = scale.spanned(Span.around(*ends))
+        dtype = desc.OutputTensor.DataType.dtype
+        right = np.asarray(desc.InputTensor / power)
+        others = list(_results_without_base(desc, base, near_zero, right))
         if zero.any():
-            dtype = desc.OutputTensor.DataType.dtype
-            right = np.copysign(values, desc.InputTensor)
-            scale = scale.with_others([np.where(zero, 0.0, right)], dtype)
+            others.append(np.where(zero, 0.0, right))
+        scale = scale.with_others(others, dtype)
+        either = near_zero & (exponent % 2 == 1)
     sides = (
-        np.where(desc.InputTensor > 0, 0, -np.inf),
-        np.where(desc.InputTensor < 0, 0, np.inf),
+        np.where((desc.InputTensor > 0) & ~either, 0, -np.inf),
+        np.where((desc.InputTensor < 0) & ~either, 0, np.inf),
     )
     return replace(scale, by_sign=sides)
+
+
+def _results_without_base(
+    desc: LocalResponseDesc, base: Array, near_zero: Array, right: Array
+) -> Iterator[Array]:
+    """Yield further results where the power is not that of the base, FLOAT64.
+
+    - A negative base: NaN, or the power of a whole Beta. Measured on DirectML 1.8.0 to 1.15.4: NaN
+      here, and powers in the gradient.
+    - A base next to 0: NaN.
+    - A base of 0, infinity or NaN, and a Beta that is 0, negative or subnormal: NaN. A subnormal
+      Beta also counts as 0.
+    - A sum of squares that overflows: a base that is infinite, or NaN if Alpha is 0.
+
+    Args:
+        right: the results by the power of any whole Beta.
+    """
+    exponent = single(desc.Beta)
+    nan = near_zero | ((base < 0) & (exponent % 1 == 0))
+    flushed = abs(exponent) < LEAST_NORMAL_FLOAT32
+    special = (base == 0) | ~np.isfinite(base)
+    if exponent < LEAST_NORMAL_FLOAT32:
+        nan |= special
+        if flushed and special.any():
+            yield np.where(special, desc.InputTensor, right)
+    if nan.any():
+        yield right
+        yield np.where(nan, np.nan, right)
+    beyond = _base_overflows(desc, base)
+    if beyond.any():
+        infinite = np.inf * single(desc.Alpha)
+        yield np.where(beyond, desc.InputTensor / np.power(infinite, exponent), right)
+        if not single(desc.Alpha) > 0:
+            yield np.where(beyond, np.nan, right)
+
+
+def _spans_near_zero(desc: LocalResponseDesc, values: Array, reach: Array) -> list[Span]:
+    """Return the spans of the sizes of results whose base may be any number up to `reach`.
+
+    The power of an odd whole Beta may be negative: the second span, if there is one, is that of
+    such results.
+
+    Args:
+        values: the absolute values of the input.
+        reach: twice how large the base may be, NaN for other results.
+    """
+    exponent = single(desc.Beta)
+    end = values / np.power(2 * reach, exponent)
+    if exponent == 0:
+        sizes = np.where(np.isnan(reach), np.nan, values)
+        return [Span(sizes, sizes)]
+    least, greatest = (0.0, end) if exponent < 0 else (end, LARGEST_FLOAT32)
+    known = np.isfinite(reach) & np.isfinite(values)
+    ends = (
+        np.where(known, np.minimum(size, LARGEST_FLOAT32), np.nan) for size in (least, greatest)
+    )
+    span = Span(*ends)
+    return [span, Span(-span.greatest, -span.least)] if exponent % 2 == 1 else [span]
 
 
 @of_fields(LocalResponseGradDesc)
@@ -130,10 +194,11 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         gradient = np.abs(desc.InputGradientTensor, dtype=np.float64)
         base = power_base(desc, values)
         terms = _terms(desc, values) + abs(desc.Alpha) * underflow
-        nan_in_doubt = _nan_in_doubt(base, terms, desc.Beta)
+        nan_in_doubt = np.abs(base) < _reach_of_base(terms)
         errors = [_store_error(desc, store) for store in STORES] if is_half else []
         if is_half:
             nan_in_doubt |= _stored_sign_in_doubt(desc, base, values, errors)
+        negative = (base < 0) & ~nan_in_doubt & (single(desc.Beta) % 1 == 0)
         base = np.abs(base)
         power = np.power(base, -single(desc.Beta) - 1)
 
@@ -157,6 +222,8 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
             right = local_response_gradients(desc, double)
             held = [local_response_gradients(desc, double, store) for store in STORES]
             others = [*held, *((values + right) / 2 for values in held)]
+        if negative.any():
+            others += _gradients_of_negative_bases(desc, negative)
         constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
         # Kernels multiply by the gradient at the end, or at the beginning.
         largest = greatest_product(power, *constants, values, gradient)
@@ -169,6 +236,24 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         candidates = tuple(values.astype(dtype) for values in others)
     scale = ErrorScale(error_scale, stored, others=candidates, growth=growth)
     return scale.open_where(beyond)
+
+
+def _gradients_of_negative_bases(desc: LocalResponseGradDesc, negative: Array) -> Iterator[Array]:
+    """Yield the gradients by whole powers of negative numbers, and with NaN in their place.
+
+    Measured on DirectML 1.8.0 to 1.15.4: (-2)^-1 is -0.5 in the gradient, and NaN in
+    LOCAL_RESPONSE_NORMALIZATION.
+    """
+    dtype = desc.OutputGradientTensor.DataType.dtype
+    double = np.dtype(np.float64)
+    right = local_response_gradients(desc, double, whole_powers=True)
+    yield right
+    if dtype == np.float16:
+        for store in STORES:
+            held = local_response_gradients(desc, double, store, whole_powers=True)
+            yield held
+            yield (held + right) / 2
+    yield np.where(window_sums(desc, negative.astype(np.float64)) > 0, np.nan, right)
 
 
 def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:
@@ -196,59 +281,79 @@ def _off(values: Array, reach: Array, store: Store) -> Array:
     return np.where(store(values - reach) == store(values + reach), 0.0, float16_ulps(values))
 
 
-def _nan_in_doubt(base: Array, terms: Array, exponent: float) -> Array:
-    """Return where some kernels may compute NaN as the power, and others a number.
-
-    There the base may have either sign, or the exponent is whole and the base may not be positive.
-    """
-    near = 8 * float(np.finfo(np.float32).eps) * terms
-    return (base < near) & ((base > -near) | (single(exponent) % 1 == 0))
-
-
 def _stored_sign_in_doubt(
     desc: AnyLocalResponseDesc, base: Array, values: Array, errors: Sequence[Array]
 ) -> Array:
     """Return where FLOAT16 stores decide the sign of the base, or whether it is 0.
 
-    With a whole Beta, all bases that may be 0 or negative count. Measured on DirectML 1.12.1 with a
-    Beta of -1.
+    Measured on DirectML 1.12.1 with a Beta of -1.
     """
     ends = [base]
     for store, error in zip(STORES, errors, strict=True):
         held = power_base(desc, values, store)
         ends += [held - FLOAT16_EPSILON * error, held + FLOAT16_EPSILON * error]
     lowest, highest = np.minimum.reduce(ends), np.maximum.reduce(ends)
-    in_doubt: Array = (lowest <= 0) & ((highest > 0) | (single(desc.Beta) % 1 == 0))
+    whole = single(desc.Beta) % 1 == 0
+    in_doubt: Array = (lowest <= 0) & ((highest >= 0) if whole else (highest > 0))
     return in_doubt
 
 
 def _beyond(desc: AnyLocalResponseDesc, base: Array) -> Array:
-    """Return where any result is right, since an intermediate may overflow, be lost or be NaN.
+    """Return where any gradient is right, since an intermediate may overflow, be lost or be NaN.
 
     That is where
 
     - the sum of squares, its product with Alpha, or the base overflows;
-    - squares may be subnormal, and flushing them changes the base by more than a rounding;
+    - squares may be lost (`_squares_in_doubt`);
     - Beta is 0, negative or subnormal, and the base is 0, infinite or NaN;
-    - Beta is infinite and the base near 1: log(1) times infinity is NaN (DirectML 1.8.0).
+    - Beta is infinite and the base near 1 (`_one_in_doubt`).
+    """
+    beyond = _base_overflows(desc, base) | _squares_in_doubt(desc, base)
+    if single(desc.Beta) < LEAST_NORMAL_FLOAT32:
+        beyond |= (base == 0) | ~np.isfinite(base)
+    return beyond | _one_in_doubt(desc, base)
+
+
+def _base_overflows(desc: AnyLocalResponseDesc, base: Array) -> Array:
+    """Return where the sum of squares, its product with Alpha, or the base overflows."""
+    sums = window_sums(desc, np.square(desc.InputTensor, dtype=np.float64))
+    greatest = np.maximum(max(1.0, abs(single(desc.Alpha))) * sums, np.abs(base))
+    beyond: Array = np.isfinite(sums) & (greatest > LARGEST_FLOAT32)
+    return beyond
+
+
+def _squares_in_doubt(desc: AnyLocalResponseDesc, base: Array) -> Array:
+    """Return where losing squares, or their products with Alpha, changes the base visibly.
+
+    They are lost if they are subnormal.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)
-    sums = window_sums(desc, squares)
-    beyond = np.isfinite(sums) & (
-        np.maximum(max(1.0, abs(single(desc.Alpha))) * sums, np.abs(base)) > float(info.max)
-    )
     underflow = (
         desc.LocalSize * desc.LocalSize * float(info.tiny) * max(abs(single(desc.Alpha)), 1.0)
     )
-    subnormal = window_sums(desc, (squares > 0).astype(np.float64)) > 0
-    beyond |= subnormal & (underflow > np.abs(base) * float(info.eps))
-    if single(desc.Beta) < LEAST_NORMAL_FLOAT32:
-        beyond |= (base == 0) | ~np.isfinite(base)
-    if np.isinf(desc.Beta):
-        terms = _terms(desc, np.abs(desc.InputTensor, dtype=np.float64))
-        beyond |= np.abs(base - 1) <= 8 * float(info.eps) * terms
-    return beyond
+    least = squares * min(1.0, abs(single(desc.Alpha)) / desc.LocalSize)
+    lost = (squares > 0) & (least < LEAST_NORMAL_FLOAT32)
+    subnormal = window_sums(desc, lost.astype(np.float64)) > 0
+    in_doubt: Array = subnormal & (underflow > np.abs(base) * float(info.eps))
+    return in_doubt
+
+
+def _one_in_doubt(desc: AnyLocalResponseDesc, base: Array) -> Array:
+    """Return where Beta is infinite and the base near 1.
+
+    There log(1) times infinity is NaN on DirectML 1.8.0.
+    """
+    if not np.isinf(desc.Beta):
+        return np.zeros(base.shape, bool)
+    terms = _terms(desc, np.abs(desc.InputTensor, dtype=np.float64))
+    in_doubt: Array = np.abs(base - 1) <= _reach_of_base(terms)
+    return in_doubt
+
+
+def _reach_of_base(terms: Array) -> Array:
+    """Return how far the base may be off."""
+    return 8 * float(np.finfo(np.float32).eps) * terms
 
 
 def _span_of_steep_powers(

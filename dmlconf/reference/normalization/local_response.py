@@ -110,19 +110,25 @@ def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
 
 
 def local_response_gradients(
-    desc: LocalResponseGradDesc, dtype: np.dtype[Any], store: Store | None = None
+    desc: LocalResponseGradDesc,
+    dtype: np.dtype[Any],
+    store: Store | None = None,
+    *,
+    whole_powers: bool = False,
 ) -> Array:
     """Return the result of `local_response_normalization_grad` in a data type.
 
     Args:
         store: rounds squares, sums of squares and the base to FLOAT16; None rounds nothing.
+        whole_powers: whether a whole power of a negative number is a number, and not NaN.
     """
     factor = 2 * single(desc.Alpha) * single(desc.Beta) / desc.LocalSize
 
     def gradients(tensor: Array, slopes: Array) -> Array:
         values, gradient = tensor.astype(np.float64), slopes.astype(np.float64)
         base = power_base(desc, values, store)
-        power = _power(base, desc.Beta)
+        whole = whole_powers and single(desc.Beta) % 1 == 0
+        power = np.power(base, single(desc.Beta)) if whole else _power(base, desc.Beta)
         own: Array = gradient * (1 / power - factor * np.square(values) / (base * power))
         own -= factor * values * _sums_of_others(desc, gradient * values / (base * power))
         return own

@@ -1,0 +1,115 @@
+"""Results of local response normalization whose base is negative, next to 0, or overflows.
+
+The tested code is in `dmlconf/permitted/normalization/local_response.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from tests.permitted.graphs.accepted import accepts, passes, single
+
+INFINITY, NAN = math.inf, math.nan
+
+TENSOR = "{Sizes: [1, 3, 1, 1], DataType: TYPE"
+
+
+def forward(values: str, attributes: str) -> tuple[str, str, str]:
+    desc = f"InputTensor: {TENSOR}, values: {values}}}, OutputTensor: {TENSOR}}}"
+    return "LOCAL_RESPONSE_NORMALIZATION", "OutputTensor", f"{desc}, {attributes}"
+
+
+def gradient(values: str, attributes: str) -> tuple[str, str, str]:
+    desc = (
+        f"InputTensor: {TENSOR}, values: {values}}}, "
+        f"InputGradientTensor: {TENSOR}, values: [1, 1, 1]}}, OutputGradientTensor: {TENSOR}}}"
+    )
+    operator = "LOCAL_RESPONSE_NORMALIZATION_GRAD"
+    return operator, "OutputGradientTensor", f"{desc}, {attributes}"
+
+
+def attributes(alpha: str, beta: str, bias: str) -> str:
+    return f"CrossChannel: true, LocalSize: 1, Alpha: {alpha}, Beta: {beta}, Bias: {bias}"
+
+
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize(
+    ("case", "right", "wrong"),
+    [
+        # DirectML 1.8.0 to 1.15.4 give the first of the right results.
+        (
+            forward("[1, 2, -3]", attributes("0", "1", "-2")),
+            [[NAN] * 3, [-0.5, -1, 1.5]],
+            [[0.5, NAN, NAN], [INFINITY, NAN, NAN], [NAN, 0, NAN], [NAN, NAN, -INFINITY]],
+        ),
+        (
+            forward("[1, 2, -3]", attributes("0", "2", "-2")),
+            [[NAN] * 3, [0.25, 0.5, -0.75]],
+            [[-0.25, NAN, NAN], [NAN, 0, NAN]],
+        ),
+        (
+            forward("[1, 2, -3]", attributes("0", "0", "-2")),
+            [[NAN] * 3, [1, 2, -3]],
+            [[1, 2, 3], [INFINITY, 2, -3], [1, 0, -3]],
+        ),
+        (
+            gradient("[1, 2, -3]", attributes("0", "1", "-2")),
+            [[-0.5] * 3, [NAN] * 3],
+            [[0.5, -0.5, -0.5], [-0.5, 0, -0.5], [INFINITY, NAN, NAN]],
+        ),
+        (
+            gradient("[1, 2, -3]", attributes("1", "1", "-3")),
+            [[-1, -7, -1 / 3], [NAN, -7, -1 / 3]],
+            [[1, -7, -1 / 3], [0, -7, -1 / 3], [INFINITY, -7, -1 / 3], [NAN, NAN, -1 / 3]],
+        ),
+        # 4 - 4 is 0, or any number near it.
+        (
+            forward("[1, 2, -3]", attributes("1", "0.75", "-4")),
+            [[NAN, INFINITY, -0.8972093], [NAN, NAN, -0.8972093]],
+            [[NAN, -INFINITY, -0.8972093], [NAN, 0, -0.8972093], [NAN, 1, -0.8972093]],
+        ),
+    ],
+)
+def test_power_of_a_negative_base_is_nan_or_that_of_a_whole_exponent(
+    tmp_path: Path,
+    data_type: str,
+    case: tuple[str, str, str],
+    right: list[list[float]],
+    wrong: list[list[float]],
+) -> None:
+    operator, output, desc = case
+    planned = single(tmp_path, operator, desc.replace("TYPE", data_type))
+    for values in right:
+        assert passes(planned, output, values), values
+    for values in wrong:
+        assert not accepts(planned, output, values), values
+
+
+@pytest.mark.parametrize(
+    ("beta", "right", "wrong"),
+    [
+        # DirectML 1.8.0 to 1.15.4 give the first of the right results.
+        (
+            "0.75",
+            [[0, 0, 0.5981395], [1e-10, -1e-10, 0.5981395]],
+            [[NAN, 0, 0.5981395], [0, INFINITY, 0.5981395], [1e-5, 0, 0.5981395]],
+        ),
+        (
+            "-0.75",
+            [[INFINITY, -INFINITY, 6.6874027]],
+            [[NAN, -INFINITY, 6.6874027], [0, -INFINITY, 6.6874027], [-INFINITY] * 3],
+        ),
+    ],
+)
+def test_result_over_an_infinite_base_is_0_or_has_its_own_sign(
+    tmp_path: Path, beta: str, right: list[list[float]], wrong: list[list[float]]
+) -> None:
+    operator, output, desc = forward("[1.0e+20, -1.0e+20, 2]", attributes("1", beta, "1"))
+    case = single(tmp_path, operator, desc.replace("TYPE", "FLOAT32"))
+    for values in right:
+        assert passes(case, output, values), values
+    for values in wrong:
+        assert not accepts(case, output, values), values
