@@ -65,7 +65,9 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
         if not np.isfinite(scale.sums).all():
             # If finite products overflow to one infinity, their sum with the opposite one is NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
-            scale = scale.overflowing_where(overflows(finite))
+            # A term that is NaN leaves NaN.
+            nan = np.isnan(summed(values, filter_, bias))
+            scale = scale.overflowing_where(overflows(finite) & ~nan)
         dtype = desc.InputTensor.dtype
         others: list[Array] = []
         if dtype == np.float16:
@@ -96,10 +98,11 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
                 (1, *range(3, filter_.ndim + 1))
             )
             channels = unbounded.reshape(-1, *(1,) * (scale.sums.ndim - 2))
-            scale = scale.overflowing_where(channels)
-            if desc.FusedActivation is not None and channels.any():
+            if channels.any():
                 sums = np.where(channels, np.nan, summed(values, filter_, bias))
                 others.append(fused(sums, desc.FusedActivation))
+                if desc.FusedActivation is not None:
+                    scale = scale.overflowing_where(channels)
         weights = filter_
         if desc.Direction == "BACKWARD":
             parts = np.swapaxes(by_group(filter_, desc.GroupCount), 1, 2)

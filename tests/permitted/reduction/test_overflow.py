@@ -104,6 +104,62 @@ def test_a_sum_of_enormous_squares_is_not_negative(tmp_path: Path) -> None:
         assert accepts(case, "OutputTensor", [value]) == (value == INFINITY), value
 
 
+ROW = "{Sizes: [1, 1, 1, SIZE], DataType: FLOAT32, values: VALUES}"
+
+
+def convolution(values: str, weights: str, direction: str, stride: int, outputs: int) -> str:
+    image = ROW.replace("VALUES", values).replace("SIZE", str(values.count(",") + 1))
+    filter_ = ROW.replace("VALUES", weights).replace("SIZE", "3")
+    return (
+        f"InputTensor: {image}, FilterTensor: {filter_}, "
+        f"OutputTensor: {{Sizes: [1, 1, 1, {outputs}], DataType: FLOAT32}}, "
+        f"Mode: CROSS_CORRELATION, Direction: {direction}, Strides: [1, {stride}], "
+        "Dilations: [1, 1], StartPadding: [0, 0], EndPadding: [0, 0], OutputPadding: [0, 0], "
+        "GroupCount: 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("desc", "right", "wrong"),
+    [
+        # The infinite weight meets the zeros between the elements.
+        (
+            convolution("[1, 2]", "[1, .inf, 1]", "BACKWARD", 2, 5),
+            [
+                [NAN, INFINITY, NAN, INFINITY, NAN],
+                [1, INFINITY, 3, INFINITY, 2],
+                [NAN] * 5,
+            ],
+            [
+                [INFINITY, INFINITY, NAN, INFINITY, NAN],
+                [-INFINITY, INFINITY, NAN, INFINITY, NAN],
+                [NAN, -INFINITY, NAN, INFINITY, NAN],
+                [NAN, INFINITY, 4, INFINITY, NAN],
+            ],
+        ),
+        (
+            convolution("[.nan, -3.0e+38, -3.0e+38, 5]", "[1, 2, 1]", "FORWARD", 1, 2),
+            [[NAN, -INFINITY]],
+            [[INFINITY, -INFINITY], [-INFINITY, -INFINITY], [0, -INFINITY], [NAN, 0]],
+        ),
+        (
+            convolution("[1, .inf, 2, 5]", "[1, 0, 1]", "FORWARD", 1, 2),
+            [[NAN, INFINITY]],
+            [[3, INFINITY], [INFINITY, INFINITY], [NAN, NAN], [NAN, -INFINITY], [NAN, 5]],
+        ),
+    ],
+)
+def test_convolution_beside_infinity_or_nan_has_no_other_infinity(
+    tmp_path: Path, desc: str, right: list[list[float]], wrong: list[list[float]]
+) -> None:
+    """DirectML 1.8.0 to 1.15.4 give the first of the right results."""
+    case = single(tmp_path, "CONVOLUTION", desc)
+    for output in right:
+        assert accepts(case, "OutputTensor", output), output
+    for output in wrong:
+        assert not accepts(case, "OutputTensor", output), output
+
+
 @pytest.mark.parametrize("operator", [*SUMS, "CUMULATIVE_SUMMATION"])
 @pytest.mark.parametrize(
     ("terms", "only_half", "wrong"),
