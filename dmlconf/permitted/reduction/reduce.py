@@ -256,15 +256,18 @@ def product_error_scale(
     largest = LARGEST_FLOAT32
     most = 2 * float(np.finfo(dtype).max) if dtype.kind == "f" else np.inf
     # Whether an order of factors exists in which a partial product overflows, or underflows.
-    up = multiply(np.maximum(finite, 1.0)) > largest
+    greatest = multiply(np.maximum(finite, 1.0))
+    up = greatest > largest
     down = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < LEAST_NORMAL_FLOAT32
     # A subnormal intermediate may be flushed to zero or lose digits.
     sums = np.where(down, product / STEP, np.minimum(product, most))
     sums = np.where(ordinary, np.where(up & down, ANY_RESULT, sums), product)
     sides = None
-    if (up & ordinary).any():
+    if (overflows(greatest, dtype) & ordinary).any() if dtype.kind == "f" else up.any():
         signs = multiply(np.sign(factors))
-        sides = np.where(signs < 0, -np.inf, 0.0), np.where(signs > 0, np.inf, 0.0)
+        # FLOAT16 arithmetic may overflow earlier. Beside 0 or infinity it makes no infinity.
+        greatest = np.where(up, np.inf, np.where(ordinary, greatest, 0.0))
+        sides = np.where(signs < 0, -greatest, 0.0), np.where(signs > 0, greatest, 0.0)
     scale = ErrorScale(sums, overflows=up & ordinary & (product <= largest), by_sign=sides)
     nan = (zero & ~infinite & up) | (infinite & ~zero & down)
     if not nan.any() or dtype.kind != "f":

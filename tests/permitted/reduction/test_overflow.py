@@ -206,6 +206,30 @@ def test_overflowing_product_keeps_its_sign_except_beside_0(
 
 
 @pytest.mark.parametrize(
+    ("factors", "right", "only_half", "wrong"),
+    [
+        ("[300, 300, 0.01, 1]", 900, [INFINITY], [NAN, -INFINITY, 65504]),
+        ("[300, -300, 0.01, 1]", -900, [-INFINITY], [NAN, INFINITY]),
+        ("[300, 0.01, 2, 1]", 6, [], [NAN, INFINITY, -INFINITY]),
+        ("[300, 300, 0, 1]", 0, [], [INFINITY, -INFINITY]),
+        ("[300, 300, -.inf, 1]", -INFINITY, [], [INFINITY, NAN]),
+    ],
+)
+def test_products_in_float16_may_overflow_on_the_way(
+    tmp_path: Path, factors: str, right: float, only_half: list[float], wrong: list[float]
+) -> None:
+    """DirectML 1.8.0 to 1.15.4 multiply in FLOAT32, and give the right result."""
+    desc = PRODUCT.replace("VALUES", factors).replace("FLOAT32", "FLOAT16")
+    case = single(tmp_path, "REDUCE", desc)
+    half = replace(case, tags=(HALF_PRECISION_TAG,))
+    assert accepts(case, "OutputTensor", [right])
+    assert accepts(half, "OutputTensor", [right])
+    for value in (*only_half, *wrong):
+        assert not accepts(case, "OutputTensor", [value]), value
+        assert accepts(half, "OutputTensor", [value]) == (value in only_half), value
+
+
+@pytest.mark.parametrize(
     ("terms", "right", "wrong"),
     [
         ("[3.0e+38, 3.0e+38, 3.0e+38, 3.0e+38]", [INFINITY], [-INFINITY, NAN]),
