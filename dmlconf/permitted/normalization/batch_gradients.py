@@ -154,17 +154,17 @@ def batch_normalization_training_grad_error_scale(
         error_scale = error_scale.growing(growth, (difference - sums * change) * factor)
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         error_scale = error_scale.overflowing_where(overflows(largest))
-        limits = _overflowing(desc, deviation)
-        exact_gradient = (difference - sums * change) * (wide(desc.ScaleTensor) / deviation)
-        error_scale = limits.of_input_in_training(error_scale, exact_gradient)
         # A kernel may take the sums as it stores them in the other outputs.
         dtype = desc.OutputGradientTensor.DataType.dtype
         of_products = _saturated(sums, desc.OutputScaleGradientTensor) * change
-        others = (
+        others = [
             (wide(desc.InputGradientTensor) - of_gradients / count - of_products)
             * (wide(desc.ScaleTensor) / deviation)
             for of_gradients in (total, _saturated(total, desc.OutputBiasGradientTensor))
-        )
+        ]
+        limits = _overflowing(desc, deviation)
+        exact_gradient = (difference - sums * change) * (wide(desc.ScaleTensor) / deviation)
+        error_scale = limits.of_input_in_training(error_scale, exact_gradient, others)
         error_scale = error_scale.with_others(others, dtype)
         of_scale = _scale_gradient(desc, scale, sums, from_mean, deviation)
         if dtype == np.float16:

@@ -5,7 +5,7 @@ Derived in docs/bounds.md, Gradients of normalisation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +78,9 @@ class OverflowingGradients:
         sides = np.minimum(parts, 0), np.maximum(parts, 0)
         return only_overflowing_to(error_scale, sides, nan, product * inverse, self.dtype)
 
-    def of_input_in_training(self, error_scale: ErrorScale, right: Array) -> ErrorScale:
+    def of_input_in_training(
+        self, error_scale: ErrorScale, right: Array, others: Sequence[Array]
+    ) -> ErrorScale:
         """Return the error scale of the input's gradient likewise, if the mean depends on it.
 
         That is `(g - mean(g) - (x - mean) * mean(g * (x - mean)) / deviation**2) * scale /
@@ -86,6 +88,7 @@ class OverflowingGradients:
 
         Args:
             right: the right results, FLOAT64.
+            others: those by sums that are held as the largest number, which may overflow as well.
         """
         inverse = 1 / self.deviation
         factor = self.scale * inverse
@@ -95,6 +98,9 @@ class OverflowingGradients:
         for part in self._terms():
             least, greatest = least + np.minimum(part, 0), greatest + np.maximum(part, 0)
             beyond = beyond | (np.abs(part) > LARGEST_FLOAT32)
+        for other in others:
+            least = np.where(other < -self._largest, np.fmin(least, -ANY_RESULT), least)
+            greatest = np.where(other > self._largest, np.fmax(greatest, ANY_RESULT), greatest)
         lost = np.fmin(np.fmin(np.abs(self.scale), np.abs(factor)), inverse) < LEAST_NORMAL_FLOAT32
         held = self._products()
         change = np.abs(self._centred) / self._count * np.square(inverse)
