@@ -7,7 +7,7 @@ if the formula gives them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -74,11 +74,8 @@ class NodeCondition:
     """A condition that at least one node of a graph must meet.
 
     Attributes:
-        when: a condition over the names of `names_of_node` and five others. `Consumers`: how many
-            nodes read the node's outputs. `OutputNumbers`: the indices of the graph's outputs that
-            the node feeds. `NumbersWritten`: what `sequences.numbers_written` of `faults.graphs`
-            returns for the node's operator. `OutputOperators`: the operator of the node that feeds
-            each output of the graph. `FirstNumbers`: what `sequences.first_numbers` returns.
+        when: a condition over the names of `names_of_node`, and those of `joins_of` in
+            `faults.graphs.joins`.
     """
 
     operators: frozenset[str]
@@ -86,32 +83,17 @@ class NodeCondition:
 
     def holds(self, case: Case) -> bool:
         """Return whether a graph has such a node."""
-        from dmlconf.graphs.model import Node
+        return any(True for _ in self.nodes(case))
 
-        return any(
-            isinstance(node, Node)
-            and node.operator_name in self.operators
-            and self.when.holds({**names_of_node(node), **_joins_of(case.graph, node)})
-            for node in case.nodes
-        )
+    def nodes(self, case: Case) -> Iterator[Node]:
+        """Yield such nodes of a graph."""
+        from dmlconf.faults.graphs.joins import joins_of
 
-
-def _joins_of(graph: Graph, node: Node) -> Namespace:
-    from dmlconf.faults.graphs.sequences import first_numbers, numbers_written
-
-    edges = graph.intermediate_edges
-    consumers = {edge.to_node for edge in edges if edge.from_node == node.name}
-    outputs = {edge.graph_output for edge in graph.output_edges if edge.node == node.name}
-    sources = graph.output_sources()
-    feeding = [sources[name][0] if name in sources else "" for name in graph.outputs]
-    kinds = {each.name: each.operator_name for each in graph.operator_nodes}
-    return {
-        "Consumers": len(consumers),
-        "OutputNumbers": tuple(n for n, name in enumerate(graph.outputs) if name in outputs),
-        "NumbersWritten": tuple(numbers_written(graph, node.operator_name).values()),
-        "OutputOperators": tuple(kinds.get(name, "") for name in feeding),
-        "FirstNumbers": first_numbers(graph),
-    }
+        for node in case.graph.operator_nodes if case.nodes else ():
+            if node.operator_name in self.operators and self.when.holds(
+                {**names_of_node(node), **joins_of(case.graph, node)}
+            ):
+                yield node
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +240,12 @@ class KnownFault:
             return False
         if not self._shows(case, outcome) or not self.concerns(case, as_graph=as_graph):
             return False
+        formula = self.computed
         if self.formula is None:
-            return True
-        return isinstance(outcome, Outputs) and _gives([self], case, outcome)
+            if self.outcome != _NOT_WRITTEN or not case.nodes:
+                return True
+            formula = self._unwritten
+        return isinstance(outcome, Outputs) and _gives(formula, case, outcome)
 
     def _shows(self, case: Case, outcome: Outcome) -> bool:
         match outcome:
@@ -268,9 +253,9 @@ class KnownFault:
                 return isinstance(case.expectation, ExpectedRejection)
             case Outputs() if self.outcome == _NOT_WRITTEN:
                 # If a node leaves elements unwritten, nodes that read them give wrong values.
-                return bool(case.nodes) or _observed(FaultKind.NOT_WRITTEN, outcome)
+                return bool(case.nodes) or _observed(FaultKind.NOT_WRITTEN, outcome, _OF_ELEMENTS)
             case Outputs() if self.outcome == _INPUT_CHANGED:
-                return _observed(FaultKind.INPUT, outcome)
+                return _observed(FaultKind.INPUT, outcome, _OF_ELEMENTS)
             case Outputs():
                 return self.outcome == _OUTPUTS
             case Rejection():
@@ -280,6 +265,16 @@ class KnownFault:
             case Breakdown(kind=BreakdownKind.CRASH | BreakdownKind.DEVICE_REMOVED as kind):
                 return self.outcome == str(kind)
         return False
+
+    def _unwritten(self, case: Case) -> Computed | None:
+        """Return a graph's outputs, those unknown that read what a node with the fault makes."""
+        from dmlconf.faults.graphs.unknown import with_unknown_behind
+
+        if self.node is not None:
+            nodes = [node.name for node in self.node.nodes(case)]
+        else:
+            nodes = [node.name for node in case.graph.operator_nodes if self._concerns_node(node)]
+        return with_unknown_behind(case, nodes)
 
     def may_cause(self, reason: ReasonKind, case: Case) -> bool:
         """Return whether the fault can cause a failure for this reason."""
@@ -301,16 +296,14 @@ class KnownFault:
         return self.formula(case)
 
 
-def _observed(kind: FaultKind, outcome: Outputs) -> bool:
-    return any(fault.kind is kind for fault in outcome.faults)
+def _observed(kind: FaultKind, outcome: Outputs, others: Collection[FaultKind]) -> bool:
+    """Return whether a backend observed a kind of fault, and no other kinds than some."""
+    kinds = {fault.kind for fault in outcome.faults}
+    return kind in kinds and kinds <= {kind, *others}
 
 
-def _gives(faults: Sequence[KnownFault], case: Case, outcome: Outputs) -> bool:
+def _gives(formula: Formula, case: Case, outcome: Outputs) -> bool:
     from dmlconf.faults.prediction import predictions
-
-    def formula(part: Case) -> Computed | None:
-        computed = (fault.computed(part) for fault in faults)
-        return next((each for each in computed if each is not None), None)
 
     if isinstance(case.expectation, ExpectedRejection) or case.violations():
         return False
@@ -403,7 +396,12 @@ class KnownFaults:
             for fault in self.faults
             if fault.formula is not None and fault.circumstance is None and fault.concerns(case)
         ]
-        if len(concerned) < 2 or not _gives(concerned, case, outcome):
+
+        def formula(part: Case) -> Computed | None:
+            computed = (fault.computed(part) for fault in concerned)
+            return next((each for each in computed if each is not None), None)
+
+        if len(concerned) < 2 or not _gives(formula, case, outcome):
             return None
         name = " and ".join(fault.name for fault in concerned)
         reason = " ".join(fault.reason for fault in concerned)

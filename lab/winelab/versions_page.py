@@ -268,7 +268,7 @@ def _fault(fault: KnownFault, known: Mapping[tuple[int, ...] | None, str]) -> st
         how += f", only when {fault.circumstance}"
     alone = " Its cases run in a separate process." if fault.alone else ""
     concerned = sorted(fault.cases or ())
-    cases = "".join(f"\n- `{case}`" for case in concerned) or "\n- every case"
+    cases = "".join(f"\n- `{case}`" for case in concerned)
     if fault.formula is not None:
         cases = f"\n- any case whose outputs `{fault.formula.__name__}` computes"
     if fault.when is not None and fault.formula is None:
@@ -282,6 +282,7 @@ def _fault(fault: KnownFault, known: Mapping[tuple[int, ...] | None, str]) -> st
         cases += f"\n- with a constant where `{fault.constant.when}`"
     if fault.breaks is not None:
         cases += f"\n- that break `{'`, `'.join(sorted(fault.breaks))}` and nothing else"
+    cases = cases or "\n- every case"
     return (
         f"### {fault.name}\n\n"
         f"{', '.join(sorted(fault.operators))}{how}, {span}. {fault.reason}{alone}\n{cases}\n"

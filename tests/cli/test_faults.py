@@ -27,6 +27,16 @@ def test_faults_of_an_operator_and_version_are_listed(tmp_path: Path) -> None:
     assert "on-value-behind-the-last-dimension" in newer.stdout
 
 
+def test_faults_of_graphs_are_listed_for_the_operators_of_their_nodes(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "faults", "-o", "SLICE1", "--report", "json:faults.json")
+    assert done.returncode == 0
+    faults = json.loads((tmp_path / "faults.json").read_text("utf-8"))["faults"]
+    names = {fault["name"] for fault in faults}
+    assert "slice-of-whole-rows-between-nodes" in names
+    assert "slice-of-a-window-that-is-the-whole-input" in names
+    assert "slice-of-adjacent-elements-between-nodes" not in names
+
+
 def test_a_named_fault_is_explained(
     tmp_path: Path,
 ) -> None:

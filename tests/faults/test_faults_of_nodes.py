@@ -1,7 +1,8 @@
 """Known faults in graphs are recognised by a node's desc and its connections.
 
 The tested code is in `dmlconf/excuses/known_faults.py`, `dmlconf/faults/graphs/fused_sums.py`,
-`dmlconf/faults/graphs/sequences.py`, `dmlconf/faults/prediction.py` and
+`dmlconf/faults/graphs/joins.py`, `dmlconf/faults/graphs/sequences.py`,
+`dmlconf/faults/graphs/unknown.py`, `dmlconf/faults/prediction.py` and
 `schemas/known-faults.yaml`.
 """
 
@@ -188,15 +189,38 @@ outputs: {y: n}
 """
 
 
-@pytest.mark.parametrize(
-    ("count", "size", "name"), [(5, 1, "gather-that-writes-a-part-of-its-output"), (1, 4, "")]
-)
+PARTLY_WRITTEN = "gather-that-writes-a-part-of-its-output"
+
+
+@pytest.mark.parametrize(("count", "size", "name"), [(5, 1, PARTLY_WRITTEN), (1, 4, "")])
 def test_wrong_outputs_of_a_partly_written_gather_are_waived(
     tmp_path: Path, count: int, size: int, name: str
 ) -> None:
     graph = GATHER.replace("COUNT", str(count)).replace("SIZE", str(size))
     wrong = Outputs({"y": np.full((size, 7, 2, 3, 3, 3), 0.5, np.float32)})
     assert waiving_fault(tmp_path, graph, wrong) == name
+
+
+@pytest.mark.parametrize(
+    ("beside", "fault", "name"),
+    [
+        ([-1, -2], None, PARTLY_WRITTEN),
+        ([-1, -2.5], None, ""),
+        ([-1, -2], Fault(FaultKind.NOT_WRITTEN, "not written", "y", np.arange(3)), PARTLY_WRITTEN),
+        ([-1, -2], Fault(FaultKind.NOT_WRITTEN, "not written", "z", np.arange(1)), ""),
+        ([-1, -2], Fault(FaultKind.GUARD_BAND, "touched"), ""),
+    ],
+)
+def test_only_what_reads_a_partly_written_gather_may_be_wrong(
+    tmp_path: Path, beside: list[float], fault: Fault | None, name: str
+) -> None:
+    graph = GATHER.replace("COUNT", "5").replace("SIZE", "1")
+    graph = graph.replace("nodes:", "  v: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}\nnodes:")
+    graph = graph.replace("outputs: {y: n}", f"  m: {NEGATE % 'v'}\noutputs: {{y: n, z: m}}")
+    wrong = np.full((1, 7, 2, 3, 3, 3), 0.5, np.float32)
+    arrays = {"y": wrong, "z": np.array(beside, np.float32)}
+    outcome = Outputs(arrays, faults=() if fault is None else (fault,))
+    assert waiving_fault(tmp_path, graph, outcome) == name
 
 
 PRODUCT = """
@@ -290,6 +314,8 @@ def test_coordinates_of_lost_elements_may_be_unwritten(
     assert waiving_fault(tmp_path, COUNTED, wrong, "1.13.1") == name
 
 
+COPY = "{operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: %s, OutputTensor: {}}}"
+
 SLICED = """\
 inputs: {{x: {{Sizes: [1, 1, 80, 2], DataType: {type}, values: [{values}]}}}}
 nodes:
@@ -334,6 +360,67 @@ def test_refusal_of_an_aligned_slice_is_waived(
     assert waiving_fault(tmp_path, graph, outcome, "1.12.1") == ""
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (f"  n: {NEGATE % 'x'}\n", ""),
+        ("{y: a}", "{y: a, z: s}"),
+        ("{y: a}", "{y: a, z: n}"),
+        (f"  a: {NEGATE % 's'}\noutputs: {{y: a}}", "outputs: {y: s}"),
+        ("outputs: {y: a}", f"  b: {NEGATE % 's'}\noutputs: {{y: a, z: b}}"),
+        ("outputs: {y: a}", f"  b: {NEGATE % 'n'}\noutputs: {{y: a, z: b}}"),
+        (f"n: {NEGATE % 'x'}", f"n: {COPY % 'x'}"),
+        (f"a: {NEGATE % 's'}", f"a: {COPY % 's'}"),
+        ("NEGATE, desc: {InputTensor: s", "ADD1, desc: {ATensor: s, BTensor: s"),
+        (
+            "ELEMENT_WISE_NEGATE, desc: {InputTensor: s, OutputTensor: {}",
+            "CAST, desc: {InputTensor: s, OutputTensor: {DataType: INT32}",
+        ),
+    ],
+    ids=[
+        "slice of an input",
+        "slice is an output, too",
+        "its input is an output, too",
+        "slice is an output alone",
+        "slice has two readers",
+        "its input has two readers",
+        "copy of an input",
+        "copied to an output",
+        "read twice by a node",
+        "read by what does not run in place",
+    ],
+)
+def test_refusal_of_a_slice_that_directml_compiles_is_not_waived(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    """DirectML 1.15.4 compiled each of these graphs, with SLICE and with SLICE1."""
+    graph = sliced("FLOAT32", "[0, 0, 2, 0]", "[1, 1, 1, 2]").replace("_ABS", "_NEGATE")
+    assert graph.count(old) == 1
+    outcome = Rejection("CompileGraph", "E_INVALIDARG")
+    for each in (graph, by_window(graph, "[1, 1, 1, 2]")):
+        assert waiving_fault(tmp_path, each, outcome) != ""
+        changed = each.replace(old, new)
+        if "  n: " not in changed:
+            changed = changed.replace("InputTensor: n", "InputTensor: x")
+        assert waiving_fault(tmp_path, changed, outcome) == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "nodes"),
+    [("s", f"  i: {COPY % 's'}\n"), ("n", f"  i: {COPY % 'n'}\n")],
+    ids=["behind the slice", "before the slice"],
+)
+def test_copies_beside_a_slice_are_left_out(tmp_path: Path, source: str, nodes: str) -> None:
+    graph = sliced("FLOAT32", "[0, 0, 2, 0]", "[1, 1, 1, 2]")
+    copied = graph.replace(f"InputTensor: {source}", "InputTensor: i").replace(
+        "outputs", f"{nodes}outputs"
+    )
+    outcome = Rejection("CompileGraph", "E_INVALIDARG")
+    assert waiving_fault(tmp_path, copied, outcome) == "slice-of-adjacent-elements-between-nodes"
+    also_an_output = copied.replace("{y: a}", "{y: a, z: i}")
+    assert waiving_fault(tmp_path, also_an_output, outcome) == ""
+
+
 def by_window(graph: str, sizes: str, row: int = 2) -> str:
     window = f"InputWindowOffsets: [0, 0, {row}, 0], InputWindowSizes: {WINDOWS[sizes]}"
     return (
@@ -374,3 +461,42 @@ def test_refusal_of_a_scaled_copy_of_a_slice_is_waived(
     for each in (graph, by_window(graph, "[1, 1, 1, 2]", 3)):
         assert waiving_fault(tmp_path, each, outcome) == expected
         assert waiving_fault(tmp_path, each, outcome, "1.12.1") == ""
+
+
+JOINED = """\
+inputs: {x: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [1, -2, 3, -4]}}
+nodes:
+  j: {operator: JOIN, desc: {InputTensors: [x, x], OutputTensor: {Sizes: [1, 2, 2, 2]}, Axis: 1}}
+  i:
+    operator: ELEMENT_WISE_IDENTITY
+    desc: {InputTensor: {from: j, Sizes: %s}, OutputTensor: {}}
+  k: {operator: JOIN, desc: {InputTensors: [x, x], OutputTensor: {Sizes: [1, 1, 2, 4]}, Axis: 3}}
+  n: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: {from: k, Sizes: [1, 1, 4, 2]},
+      OutputTensor: {}}}
+  m: {operator: ELEMENT_WISE_NEGATE, desc: {InputTensor: x, OutputTensor: {}}}
+outputs: {y: i, z: n, w: m}
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "refused"), [("[2, 1, 2, 2]", True), ("[1, 2, 2, 2]", False)], ids=["other", "same"]
+)
+def test_join_that_an_identity_reads_with_other_sizes_is_waived(
+    tmp_path: Path, sizes: str, refused: bool
+) -> None:
+    """DirectML 1.9.0 is right if the JOIN is read with its own sizes, or by NEGATE."""
+    graph = JOINED % sizes
+    name = "joined-tensors-that-a-node-reads-with-other-sizes" if refused else ""
+    outcome = Rejection("CompileGraph", "E_INVALIDARG")
+    assert waiving_fault(tmp_path, graph, outcome, "1.9.0") == name
+    name = "joined-tensors-that-are-lost" if refused else ""
+    shape = (2, 1, 2, 2) if refused else (1, 2, 2, 2)
+    right = {
+        "z": np.array([-1, 2, -1, 2, -3, 4, -3, 4], np.float32).reshape(1, 1, 4, 2),
+        "w": np.array([-1, 2, -3, 4], np.float32).reshape(1, 1, 2, 2),
+    }
+    lost = {**right, "y": np.full(shape, 9, np.float32)}
+    assert waiving_fault(tmp_path, graph, Outputs(lost), "1.9.0") == name
+    for output in right:
+        wrong = Outputs({**lost, output: right[output] + 1})
+        assert waiving_fault(tmp_path, graph, wrong, "1.9.0") == ""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from dmlconf.cases.model import Case
 from dmlconf.faults.computed import Computed
+from dmlconf.faults.graphs.unknown import with_unknown_behind
 from dmlconf.graphs.model import Node
-from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.reference.evaluation import evaluate
 
 __all__ = ["read_before_written"]
 
@@ -58,22 +55,13 @@ def read_before_written(case: Case) -> Computed | None:
     kinds = {node.name: node.operator_name for node in graph.operator_nodes}
     reached = {name: graph.nodes_behind(name) for name in kinds}
     beside = {node.name for node in graph.operator_nodes if _runs_two_kernels(node)}
-    early: set[str] = set()
+    early: list[str] = []
     for name, kind in kinds.items():
         if kind in _IN_STEPS and reached[name]:
             related = {name, *reached[name], *(each for each in beside if name in reached[each])}
             if beside - related:
-                early |= {name, *reached[name]}
-    outputs = [output for output, (name, _) in graph.output_sources().items() if name in early]
-    if not outputs:
-        return None
-    right = evaluate(case)
-    allowances = CaseAllowances(case, right=right)
-    return Computed(
-        right,
-        allowance=allowances.of,
-        unknown={output: np.ones(right[output].shape, np.bool_) for output in outputs},
-    )
+                early.append(name)
+    return with_unknown_behind(case, early)
 
 
 def _runs_two_kernels(node: Node) -> bool:

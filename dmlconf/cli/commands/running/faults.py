@@ -73,7 +73,9 @@ def _chosen(
         raise click.UsageError(printable(message))
     asked = {name.upper() for name in operators}
     for fault in faults:
-        if (not names or fault.name in names) and (not asked or asked & fault.operators):
+        of_nodes = frozenset() if fault.node is None else fault.node.operators
+        concerned = not asked or asked & (fault.operators | of_nodes)
+        if concerned and (not names or fault.name in names):
             yield fault
 
 
