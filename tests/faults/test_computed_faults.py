@@ -472,6 +472,31 @@ def test_another_wrong_element_fails_the_case(observed: Observed, tmp_path: Path
         assert status_and_fault(case, wrong, observed.version) == (Status.FAILED, "")
 
 
+@pytest.mark.parametrize(
+    ("local_size", "columns", "waived"),
+    [(10, 3, True), (9, 3, False), (3, 3, False), (10, 400, False)],
+)
+def test_squares_may_be_left_out_only_of_a_large_window_over_a_small_tensor(
+    local_size: int, columns: int, waived: bool, tmp_path: Path
+) -> None:
+    ones = f"{{Sizes: [1, 1, 1, {columns}], DataType: FLOAT32, fill: {{constant: {{value: 1}}}}}}"
+    case = case_of(
+        tmp_path,
+        "LOCAL_RESPONSE_NORMALIZATION_GRAD",
+        f"{{InputTensor: {ones}, InputGradientTensor: {ones}, OutputGradientTensor: "
+        f"{{Sizes: [1, 1, 1, {columns}], DataType: FLOAT32}}, CrossChannel: false, "
+        f"LocalSize: {local_size}, Alpha: 0.125, Beta: 1, Bias: 1}}",
+    )
+    # The base of the power is Bias, so that each share is 1, and only as many as are in a window.
+    at, share = np.arange(columns), 0.25 / local_size
+    before, after = (local_size - 1) // 2, local_size // 2
+    within = np.minimum(at + after + 1, columns) - np.maximum(at - before, 0)
+    wrong = {"OutputGradientTensor": (1 - share * within).astype(np.float32).reshape(1, 1, 1, -1)}
+    fault = "gradient-of-a-normalization-over-a-large-window"
+    expected = (Status.WAIVED, fault) if waived else (Status.FAILED, "")
+    assert status_and_fault(case, wrong, "1.15.4") == expected
+
+
 def test_known_faults_can_be_switched_off(tmp_path: Path) -> None:
     observed = OBSERVED[0]
     case = case_of(tmp_path, observed.operator, observed.desc)
