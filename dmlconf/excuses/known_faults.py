@@ -29,7 +29,7 @@ from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.excuses.scope import Scope, Version
 from dmlconf.expressions import Expression, Namespace
 from dmlconf.permitted.allowance import CaseAllowances
-from dmlconf.precision.allowance import Allowance, elements_at, permitted_intervals
+from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.compare import compare
 from dmlconf.precision.rules import undefined
 from dmlconf.verdicts.verdict import OF_VALUES, Reason, ReasonKind, Status, Verdict
@@ -328,6 +328,8 @@ def _is_explained(case: Case, fault: Fault, prediction: Prediction) -> bool:
     unknown = prediction.unknown.get(fault.output)
     if unknown is not None and unknown.ravel()[fault.elements].all():
         return True
+    if fault.kind is FaultKind.NOT_DETERMINISTIC and fault.output in prediction.anywhere:
+        return True
     kind = case.rule(fault.output).kind
     allowances = [CaseAllowances(case).of(fault.output)]
     if prediction.allowance is not None:
@@ -342,7 +344,7 @@ def _is_explained(case: Case, fault: Fault, prediction: Prediction) -> bool:
 def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: str) -> bool:
     """Return whether an output is the predicted one, in every bit or as its rule permits.
 
-    Elements that the prediction leaves unknown may have any value.
+    Elements that the prediction leaves free may have other values.
     """
     actual = outcome.arrays.get(name, outcome.samples.get(name))
     target = prediction.outputs[name]
@@ -354,11 +356,11 @@ def _is_predicted(case: Case, outcome: Outputs, prediction: Prediction, name: st
         rule, allowance = _EVERY_BIT, Allowance()
     else:
         rule, allowance = case.rule(name), CaseAllowances(case).of(name)
-    pair, unknown = paired(actual, target), prediction.unknown.get(name)
+    pair = paired(actual, target)
     found, wanted, permitted = pair.actual, pair.expected, pair.allowance(allowance)
-    if unknown is not None:
-        here = unknown.ravel() if pair.sample is None else elements_at(unknown, pair.sample.indices)
-        known = np.flatnonzero(~here)
+    free = prediction.is_free(name, found, None if pair.sample is None else pair.sample.indices)
+    if free.any():
+        known = np.flatnonzero(~free)
         found, wanted, permitted = found.ravel()[known], wanted.ravel()[known], permitted.at(known)
     return compare(found, wanted, rule, permitted).passed
 

@@ -28,6 +28,7 @@ class Computed:
         terms: the errors of all outputs' sums by tensor.
         allowance: returns the allowance of an output by its name.
         unknown: masks by tensor: True for elements that may have any value.
+        anywhere: by tensor, values that any of its elements may have instead of its own.
         spills: whether the runtime writes past the end of an output.
         others: yields the outputs of other kernels with the fault; any of them may run.
     """
@@ -37,6 +38,7 @@ class Computed:
     terms: Mapping[str, SumErrors] | None = None
     allowance: Callable[[str], Allowance] | None = None
     unknown: Mapping[str, Array] = field(default_factory=dict)
+    anywhere: Mapping[str, Array] = field(default_factory=dict)
     spills: bool = False
     others: Callable[[], Iterator[Computed]] | None = None
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.precision.allowance import Allowance, Interval, SumErrors
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import NodeValues, evaluate_nodes, graph_outputs
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, bits_of
 
 __all__ = ["Prediction", "predictions"]
 
@@ -29,11 +30,13 @@ class Prediction:
     """The outputs of a case with a fault.
 
     Attributes:
-        changed: the outputs that differ from the right ones in some bit, or that `unknown` lists.
+        changed: the outputs that differ from the right ones in some bit, or that `unknown` or
+            `anywhere` lists.
         allowance: returns what an output's rule permits around the predicted elements. If None,
             changed outputs must agree in every bit outside `unknown`.
         unknown: by tensor, True for elements that may have any value. In a graph, elements
             that are computed from unknown elements are not marked.
+        anywhere: as in `Computed`; in a graph, only of nodes whose outputs are the graph's.
         spills: as in `Computed`; False if the formula was applied to the nodes of a graph.
     """
 
@@ -42,6 +45,24 @@ class Prediction:
     allowance: Callable[[str], Allowance] | None
     unknown: Mapping[str, Array] = field(default_factory=dict)
     spills: bool = False
+    anywhere: Mapping[str, Array] = field(default_factory=dict)
+
+    def is_free(self, output: str, values: Array, indices: Array | None = None) -> Array:
+        """Return a mask of values of an output, flat: True where the prediction permits them.
+
+        It is also True for any other value in place of an unknown one.
+
+        Args:
+            values: elements of an output of the runtime.
+            indices: the row-major indices of the elements; None if they are all.
+        """
+        free = np.zeros(values.size, bool)
+        if output in self.unknown:
+            unknown = self.unknown[output].ravel()
+            free |= unknown if indices is None else unknown[indices]
+        if output in self.anywhere:
+            free |= np.isin(bits_of(values.ravel()), bits_of(self.anywhere[output]))
+        return free
 
 
 def predictions(
@@ -62,9 +83,11 @@ def predictions(
         return
     right = evaluate(case) if right is None else right
     for each in _kernels(computed):
-        changed = _changed(each.outputs, right, each.unknown)
+        changed = _changed(each.outputs, right, {*each.unknown, *each.anywhere})
         if changed:
-            yield Prediction(each.outputs, changed, _around(each), each.unknown, each.spills)
+            yield Prediction(
+                each.outputs, changed, _around(each), each.unknown, each.spills, each.anywhere
+            )
 
 
 def _around(computed: Computed) -> Callable[[str], Allowance] | None:
@@ -125,12 +148,15 @@ def _of_kernel(
 
     outputs = graph_outputs(case.graph, nodes.outputs)
     wrong = {name: formula(node) for name, node in nodes.cases.items()}
-    unknown = {
-        output: each.unknown[tensor]
-        for output, (name, tensor) in case.graph.output_sources().items()
-        if (each := wrong[name]) is not None and tensor in each.unknown
-    }
-    changed = _changed(outputs, right, unknown)
+    unknown, anywhere = (
+        {
+            output: masks[tensor]
+            for output, (name, tensor) in case.graph.output_sources().items()
+            if (each := wrong[name]) is not None and tensor in (masks := part(each))
+        }
+        for part in (attrgetter("unknown"), attrgetter("anywhere"))
+    )
+    changed = _changed(outputs, right, {*unknown, *anywhere})
     if not changed:
         return
 
@@ -146,16 +172,17 @@ def _of_kernel(
         changed,
         lambda output: _one_of(outputs[output], candidates()[output]),
         unknown,
+        anywhere=anywhere,
     )
 
 
 def _changed(
-    outputs: Mapping[str, Array], right: Mapping[str, Array], unknown: Mapping[str, Array]
+    outputs: Mapping[str, Array], right: Mapping[str, Array], open_outputs: Container[str]
 ) -> frozenset[str]:
     return frozenset(
         name
         for name, array in outputs.items()
-        if name in unknown or array.tobytes() != right[name].tobytes()
+        if name in open_outputs or array.tobytes() != right[name].tobytes()
     )
 
 

@@ -177,16 +177,20 @@ class _Scatter:
                 index = within[axis - self.length]
             targets = targets * size + (0 if self.compiled_as_graph and size == 1 else index)
         written, unknown = self.tensor.ravel().copy(), np.zeros(self.tensor.size, bool)
+        anywhere = []
         for update, target in enumerate(targets):
+            value_is_unknown = unknown_values is not None and unknown_values[update]
             if unknown_targets is not None and unknown_targets[update]:
-                unknown[:] = True
+                anywhere.append(values[update])
+                unknown |= value_is_unknown
             elif 0 <= target < written.size:
                 written[target] = values[update]
-                unknown[target] = unknown_values is not None and unknown_values[update]
-        shape = self.tensor.shape
+                unknown[target] = value_is_unknown
+        shape, name = self.tensor.shape, "OutputTensor"
         return Computed(
-            {"OutputTensor": written.reshape(shape)},
-            unknown={"OutputTensor": unknown.reshape(shape)} if unknown.any() else {},
+            {name: written.reshape(shape)},
+            unknown={name: unknown.reshape(shape)} if unknown.any() else {},
+            anywhere={name: np.array(anywhere, written.dtype)} if anywhere else {},
         )
 
     def _strides(self, desc: TensorDesc) -> tuple[int, ...]:

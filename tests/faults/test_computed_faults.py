@@ -770,13 +770,24 @@ BETWEEN_INDICES = (
 )
 
 
-@pytest.mark.parametrize(("last", "status"), [(2, Status.WAIVED), (3, Status.FAILED)])
+@pytest.mark.parametrize(
+    ("last", "values", "status"),
+    [
+        (2, [1, 2, 3, 4, 10, 5], Status.FAILED),
+        (2, [1, 2, 3, 4, 30, 6], Status.WAIVED),
+        (2, [1, 20, 3, 4, 30, 6], Status.WAIVED),
+        (2, [1, 2, 3, 4, 30, 40], Status.WAIVED),
+        (2, [1, 2, 3, 4, 30, 77], Status.FAILED),
+        (2, [1, 2, 3, 77, 30, 20], Status.FAILED),
+        (3, [1, 2, 3, 4, 30, 40], Status.FAILED),
+    ],
+)
 def test_update_may_be_anywhere_if_its_index_is_unknown(
-    last: int, status: Status, tmp_path: Path
+    last: int, values: list[float], status: Status, tmp_path: Path
 ) -> None:
     """The second index is stored at offset 3, but DirectML reads it at offset LAST."""
     case = case_of(tmp_path, "SCATTER_ND", BETWEEN_INDICES.replace("LAST", str(last)))
-    arrays = outputs_of(case, {"OutputTensor": [1, 2, 3, 4, 5, 77]})
+    arrays = outputs_of(case, {"OutputTensor": values})
     assert status_and_fault(case, arrays, "1.15.4")[0] is status
 
 
