@@ -238,6 +238,8 @@ class KnownFault:
         """
         if self.circumstance not in (None, circumstance):
             return False
+        if isinstance(outcome, Rejection) and self.circumstance != circumstance:
+            return False  # The plain run passed, so DirectML does not refuse the case.
         if not self._shows(case, outcome) or not self.concerns(case, as_graph=as_graph):
             return False
         formula = self.computed

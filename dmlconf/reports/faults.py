@@ -99,17 +99,17 @@ Without `--no-known-faults` the same case is `waived`.
 
 `When` is a condition over the operator's fields. `compiled as a graph` means a node of a graph, or
 an operator alone with `-b directml:compile=graph`. Of a node, `OperatorName` is its operator,
-`Consumers` how many nodes it feeds, `OutputNumbers` which outputs of the graph it is, counted from
-0, and `NumbersWritten` the numbers of the graph's inputs, constants and earlier nodes of the same
-operator, for each of these nodes that is an output. `OutputOperators` and `FirstNumbers` list, for
-each output of the graph, the operator that makes it, and the first output that this node leads to.
-`ReadAs` lists the operators of the nodes that a node feeds, with the sizes that they read.
-`Readers` lists these operators too, and `''` for an output of the graph, but leaves out
-ELEMENT_WISE_IDENTITY without ScaleBias; `InPlaceReaders` are those that may run in place, and
-`SourceReaders` what reads the tensor that the node's first input takes, if a node makes it. Of a
-constant,
-`ByteCount` is its size, and `BytesRead` how much of it is read. What a desc or a graph `breaks` is
-a constraint of `dmlconf operators NAME` or of [graphs](graphs.md#the-file).
+`Feeder` that of the node that makes its first input, `Consumers` how many nodes it feeds,
+`OutputNumbers` which outputs of the graph it is, counted from 0, and `NumbersWritten` the numbers
+of the graph's inputs, constants and earlier nodes of the same operator, for each of these nodes
+that is an output. `OutputOperators` and `FirstNumbers` list, for each output of the graph, the
+operator that makes it, and the first output that this node leads to. `ReadAs` lists the operators
+of the nodes that a node feeds, with the sizes that they read. `Readers` lists these operators too,
+and `''` for an output of the graph, but leaves out ELEMENT_WISE_IDENTITY without ScaleBias;
+`InPlaceReaders` are those that may run in place, and `SourceReaders` what reads the tensor that the
+node's first input takes, if a node makes it. Of a constant, `ByteCount` is its size, and
+`BytesRead` how much of it is read. What a desc or a graph `breaks` is a constraint of `dmlconf
+operators NAME` or of [graphs](graphs.md#the-file).
 
 `dmlconf faults`, which writes this page with `--report markdown`, lists them; `dmlconf faults NAME`
 explains one. What is said of devices is what was tried: a fault that was seen on lavapipe only may

@@ -242,6 +242,19 @@ def test_fault_of_a_circumstance_waives_only_failures_in_it(
         assert faults.waive(stated, WRONG, under).status is status
 
 
+def test_refusal_in_a_circumstance_is_not_waived_by_a_fault_of_plain_runs(
+    tmp_path: Path,
+) -> None:
+    """Only a case that passed its plain run, which no fault refused, runs in a circumstance."""
+    fault = replace(FAULT, outcome="E_UNEXPECTED by CreateOperator")
+    stated = case(tmp_path)
+    failed = judge(stated, REFUSED, no_expectation)
+    for circumstance, status in ((None, Status.WAIVED), ("owned", Status.FAILED)):
+        under = failed.judged(circumstance=circumstance)
+        waived = KnownFaults("1.9.0", (fault,)).waive(stated, REFUSED, under)
+        assert waived.status is status
+
+
 def test_only_cases_of_a_harmful_fault_run_alone(tmp_path: Path) -> None:
     stated, other = case(tmp_path), case(tmp_path, "unstated")
     harmless = KnownFaults("1.9.0", (FAULT,))

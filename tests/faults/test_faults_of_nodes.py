@@ -223,6 +223,31 @@ def test_only_what_reads_a_partly_written_gather_may_be_wrong(
     assert waiving_fault(tmp_path, graph, outcome) == name
 
 
+REFUSED_GATHER = """
+inputs:
+  x: {Sizes: [1, 2, 1, 1, 1, 1, 1, 3], DataType: FLOAT32, values: [1, -2, 3, -4, 5, -6]}
+  row: {Sizes: [1, 1, 1, 1, 1, 1, 1, 1], DataType: UINT32, values: [1]}
+nodes:
+  a: {operator: ELEMENT_WISE_IDENTITY, desc: {InputTensor: x, OutputTensor: {}}}
+  g:
+    operator: GATHER
+    desc: {InputTensor: SOURCE, IndicesTensor: row, Axis: 1, IndexDimensions: COUNT,
+           OutputTensor: {Sizes: [1, 1, 1, 1, 1, 1, 1, 3]}}
+outputs: {y: g, z: a}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "count", "refused"), [("a", 7, True), ("a", 6, False), ("x", 7, False)]
+)
+def test_refused_gather_is_waived_if_a_node_feeds_it(
+    tmp_path: Path, source: str, count: int, refused: bool
+) -> None:
+    graph = REFUSED_GATHER.replace("SOURCE", source).replace("COUNT", str(count))
+    outcome = Rejection("CompileGraph", "E_INVALIDARG")
+    assert waiving_fault(tmp_path, graph, outcome) == "gather-refused-in-a-graph" * refused
+
+
 PRODUCT = """
 inputs:
   a: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, -4]}

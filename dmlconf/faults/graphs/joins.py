@@ -18,6 +18,7 @@ def joins_of(graph: Graph, node: Node) -> Namespace:
     """Return the names for one of the graph's nodes, with their values.
 
     - `OperatorName`: the node's own operator
+    - `Feeder`: the operator of the node that makes the node's first input, "" if none does
     - `Consumers`: how many nodes read the node's outputs
     - `OutputNumbers`: the indices of the graph's outputs that the node feeds
     - `NumbersWritten`: what `numbers_written` returns for the node's operator
@@ -40,9 +41,10 @@ def joins_of(graph: Graph, node: Node) -> Namespace:
     readers = [
         reader for tensor in node.outputs for reader in _readers(graph, nodes, (node.name, tensor))
     ]
-    source = _original(graph, nodes, node)
+    feeder, source = _feeder(graph, nodes, node), _original(graph, nodes, node)
     return {
         "OperatorName": node.operator_name,
+        "Feeder": nodes[feeder[0]].operator_name if feeder is not None else "",
         "Consumers": len({edge.to_node for edge in edges if edge.from_node == node.name}),
         "OutputNumbers": tuple(n for n, name in enumerate(graph.outputs) if name in outputs),
         "NumbersWritten": tuple(numbers_written(graph, node.operator_name).values()),
@@ -91,15 +93,19 @@ def _readers(graph: Graph, nodes: Mapping[str, Node], slot: Slot) -> Iterator[tu
             yield reader.operator_name, edge.to_tensor in shared
 
 
+def _feeder(graph: Graph, nodes: Mapping[str, Node], node: Node) -> Slot | None:
+    """Return the output tensor that a node's first input takes; None if it is not of a node."""
+    source = graph.sources().get((node.name, next(iter(node.inputs), "")))
+    return source if isinstance(source, tuple) and source[0] in nodes else None
+
+
 def _original(graph: Graph, nodes: Mapping[str, Node], node: Node) -> Slot | None:
     """Return the output tensor that a node's first input takes, behind all copies; None if none."""
     seen: set[str] = set()
     while node.name not in seen:
         seen.add(node.name)
-        source = graph.sources().get((node.name, next(iter(node.inputs), "")))
-        if not isinstance(source, tuple) or source[0] not in nodes:
-            return None
-        node = nodes[source[0]]
-        if not _is_copy(node):
+        source = _feeder(graph, nodes, node)
+        if source is None or not _is_copy(nodes[source[0]]):
             return source
+        node = nodes[source[0]]
     return None
