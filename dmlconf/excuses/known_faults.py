@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -270,13 +271,14 @@ class KnownFault:
 
     def _unwritten(self, case: Case) -> Computed | None:
         """Return a graph's outputs, those unknown that read what a node with the fault makes."""
-        from dmlconf.faults.graphs.unknown import with_unknown_behind
+        from dmlconf.faults.graphs.unknown import with_unknown
 
         if self.node is not None:
             nodes = [node.name for node in self.node.nodes(case)]
         else:
             nodes = [node.name for node in case.graph.operator_nodes if self._concerns_node(node)]
-        return with_unknown_behind(case, nodes)
+        behind = (case.graph.nodes_behind(name) for name in nodes)
+        return with_unknown(case, {*nodes, *chain.from_iterable(behind)})
 
     def may_cause(self, reason: ReasonKind, case: Case) -> bool:
         """Return whether the fault can cause a failure for this reason."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import numpy as np
 
@@ -11,20 +11,17 @@ from dmlconf.faults.computed import Computed
 from dmlconf.permitted.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
 
-__all__ = ["with_unknown_behind"]
+__all__ = ["with_unknown"]
 
 
-def with_unknown_behind(case: Case, nodes: Iterable[str]) -> Computed | None:
-    """Return a graph's right outputs; those of some nodes, and of all nodes behind, are unknown.
-
-    None if no output of the graph is unknown.
+def with_unknown(case: Case, nodes: Collection[str]) -> Computed | None:
+    """Return a graph's right outputs, unknown where some nodes feed them; None if none does.
 
     Args:
-        nodes: the names of the nodes.
+        nodes: the names of the nodes, with all that read what is unknown.
     """
-    graph = case.graph
-    reached = {each for name in nodes for each in (name, *graph.nodes_behind(name))}
-    outputs = [output for output, (name, _) in graph.output_sources().items() if name in reached]
+    sources = case.graph.output_sources()
+    outputs = [output for output, (name, _) in sources.items() if name in nodes]
     if not outputs:
         return None
     right = evaluate(case)
