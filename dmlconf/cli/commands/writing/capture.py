@@ -31,7 +31,6 @@ from dmlconf.cli.options.captured_folder import (
     require_empty,
 )
 from dmlconf.cli.output.captured_cases import report_blocks, report_cases, report_dispatches
-from dmlconf.cli.output.captured_difference import report_difference
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
 
@@ -162,6 +161,8 @@ def command(
             ended = replace(ended, exit_code=0) if differs else ended
             code = _write_captured(folder, ended, block_nodes, most_data << 20, model is not None)
             if differs:
+                from dmlconf.cli.output.captured_difference import report_difference
+
                 report_difference(folder, program, bool(ended.captured.dispatches))
             return code
     except JournalError as error:
