@@ -41,7 +41,7 @@ def wsl(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("late.so", NATIVE / "application.cpp", ("-DLATE", *linked)),
     ):
         # Microsoft's libraries, too, bind symbols at once and can be unloaded.
-        kind = ("-std=c++17", "-shared", "-fPIC", "-O1", "-fno-gnu-unique", "-Wl,-z,now")
+        kind = ("-std=c++17", "-shared", "-fPIC", "-fno-gnu-unique", "-Wl,-z,now")
         named = ("-Wno-non-virtual-dtor", f"-Wl,-soname,{name}")
         subprocess.run(["g++", *kind, *named, "-o", name, source, *more], check=True, cwd=folder)
     return folder

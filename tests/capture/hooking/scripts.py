@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
+import runpy
 import sys
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from dmlconf.capture.captured import Captured, captured_from
 from dmlconf.capture.journal import read_journal
@@ -38,12 +41,21 @@ def in_process(
     """Run a script that captures its own calls; return its results, and what was captured."""
     file = directory / "script.py"
     file.write_text(IN_PROCESS + script + "\nprint(json.dumps(results))", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, file, wsl / library, directory],
-        capture_output=True,
-        text=True,
-        env=environment(directory, DMLCONF_WSL_LIBRARIES=str(wsl), **more),
-    )
-    assert done.returncode == 0, done.stderr
+    arguments = (str(wsl / library), str(directory))
+    # The process is a copy of one that has imported dmlconf (`tests/forked.py`).
+    process = get_context("spawn").Process(target=_run, args=(file, arguments))
+    variables = environment(directory, DMLCONF_WSL_LIBRARIES=str(wsl), **more)
+    with patch.dict(os.environ, variables, clear=True):
+        process.start()
+    process.join()
+    assert process.exitcode == 0, (directory / "stderr").read_text("utf-8")
     captured = captured_from(read_journal(directory / "journal.jsonl"))
-    return json.loads(done.stdout), captured
+    return json.loads((directory / "stdout").read_text("utf-8")), captured
+
+
+def _run(file: Path, arguments: tuple[str, ...]) -> None:
+    """Run a script; what it prints goes to the files `stdout` and `stderr` next to it."""
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(file.parent / name, os.O_WRONLY | os.O_CREAT), descriptor)
+    sys.argv = [str(file), *arguments]
+    runpy.run_path(str(file), run_name="__main__")

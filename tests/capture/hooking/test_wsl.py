@@ -16,6 +16,7 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import pytest
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from tests.capture.hooking.application import THREADS, A, B
 from tests.capture.hooking.scripts import in_process
-from tests.cli.process import beginning, dmlconf, text_of
+from tests.cli.process import beginning, dmlconf_here, text_of
 from tests.workers.processes import running
 
 HERE = Path(__file__).parent
@@ -40,20 +41,32 @@ RESULTS = {
 """What the application prints."""
 
 
-def capture_application(
-    directory: Path, wsl: Path, library: str, *options: str, **more: str
-) -> Any:
-    """Capture the application into `cases`; return its results, and dmlconf's standard error."""
-    program = (str(APPLICATION), str(wsl / library))
-    more = {"DMLCONF_WSL_LIBRARIES": str(wsl), **more}
-    done = dmlconf(directory, "capture", "-o", "cases", *options, "--", *program, **more)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), done.stderr
+Capturing = Callable[..., Any]
+
+
+@pytest.fixture
+def capture_application(tmp_path: Path, wsl: Path, capfd: pytest.CaptureFixture[str]) -> Capturing:
+    """A function that captures the application into `cases`.
+
+    Its arguments are the library, options and environment variables. It returns what the
+    application, a process of its own, prints, and dmlconf's standard error.
+    """
+
+    def capturing(library: str, *options: str, **more: str) -> Any:
+        program = (str(APPLICATION), str(wsl / library))
+        more = {"DMLCONF_WSL_LIBRARIES": str(wsl), **more}
+        done = dmlconf_here(tmp_path, "capture", "-o", "cases", *options, "--", *program, **more)
+        assert done.returncode == 0, done.stderr
+        return json.loads(capfd.readouterr().out), done.stderr
+
+    return capturing
 
 
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
-def test_operators_and_graphs_become_cases(tmp_path: Path, wsl: Path, library: str) -> None:
-    results, stderr = capture_application(tmp_path, wsl, library)
+def test_operators_and_graphs_become_cases(
+    tmp_path: Path, capture_application: Capturing, library: str
+) -> None:
+    results, stderr = capture_application(library)
     assert results == RESULTS
     assert "Captured 1 graph of 2 nodes and 1 operator of their own: 4 cases in 3 files" in stderr
     assert "CreateOperator refused 1 times: DML_OPERATOR_TYPE 9999: E_INVALIDARG" in stderr
@@ -72,16 +85,20 @@ def test_operators_and_graphs_become_cases(tmp_path: Path, wsl: Path, library: s
     assert "descriptors-volatile" in cases["graphs/captured/graph-1-of-2-nodes"].tags
 
 
-def test_library_with_a_hash_in_its_name_is_captured(tmp_path: Path, wsl: Path) -> None:
+def test_library_with_a_hash_in_its_name_is_captured(
+    tmp_path: Path, wsl: Path, capture_application: Capturing
+) -> None:
     renamed = tmp_path / "libdirectml.0ab1.so"
     renamed.write_bytes((wsl / "libdirectml.so").read_bytes())
-    _, stderr = capture_application(tmp_path, wsl, "late.so", APPLICATION_DIRECTML=str(renamed))
+    _, stderr = capture_application("late.so", APPLICATION_DIRECTML=str(renamed))
     assert "Captured 1 graph" in stderr
 
 
-def test_data_of_dispatches_is_that_of_the_application(tmp_path: Path, wsl: Path) -> None:
+def test_data_of_dispatches_is_that_of_the_application(
+    tmp_path: Path, capture_application: Capturing
+) -> None:
     options = ("--data", "all", "--dispatches", "20")
-    results, stderr = capture_application(tmp_path, wsl, "application.so", *options)
+    results, stderr = capture_application("application.so", *options)
     assert results == RESULTS
     assert f"Kept the data of {2 + THREADS} dispatches" in stderr
     cases = [valid_case(each) for each in load_suite([tmp_path / "cases" / "dispatches"]).plan()]
@@ -89,7 +106,7 @@ def test_data_of_dispatches_is_that_of_the_application(tmp_path: Path, wsl: Path
     for case in cases:
         inputs = [each.ravel().tolist() for each in case.inputs().values()]
         assert inputs == [list(A), list(B)]
-    judged = dmlconf(tmp_path, "run", "cases/dispatches", "-b", "recording:cases/dispatches")
+    judged = dmlconf_here(tmp_path, "run", "cases/dispatches", "-b", "recording:cases/dispatches")
     assert judged.returncode == 0, judged.stderr
 
 
@@ -120,23 +137,25 @@ def test_tensors_that_a_command_list_uploads_are_captured(tmp_path: Path, wsl: P
     program = (str(HERE / "run_cases.py"), str(given))
     more = {"DMLCONF_WSL_LIBRARIES": str(wsl), "DMLCONF_DIRECTML": str(wsl / "libdirectml.so")}
     options = ("-o", "cases", "--data", "all")
-    done = dmlconf(tmp_path, "capture", *options, "--", *program, **more)
+    done = dmlconf_here(tmp_path, "capture", *options, "--", *program, **more)
     assert done.returncode == 0, done.stderr
-    judged = dmlconf(tmp_path, "run", "cases/dispatches", "-b", "recording:cases/dispatches")
+    judged = dmlconf_here(tmp_path, "run", "cases/dispatches", "-b", "recording:cases/dispatches")
     assert judged.returncode == 0, judged.stderr
 
 
-def test_option_data_weights_keeps_only_weights(tmp_path: Path, wsl: Path) -> None:
-    capture_application(tmp_path, wsl, "application.so", "--data", "weights")
+def test_option_data_weights_keeps_only_weights(
+    tmp_path: Path, capture_application: Capturing
+) -> None:
+    capture_application("application.so", "--data", "weights")
     cases = {c.identifier: c for c in map(valid_case, load_suite([tmp_path / "cases"]).plan())}
     inputs = cases["element_wise_add/captured/float32-1x1x2x3"].inputs()
     np.testing.assert_array_equal(inputs["BTensor"].ravel(), np.array(B, np.float32))
     assert not np.array_equal(inputs["ATensor"].ravel(), np.array(A, np.float32))
 
 
-def test_failures_of_dmlconf_do_not_reach_the_application(tmp_path: Path, wsl: Path) -> None:
+def test_failures_of_dmlconf_do_not_reach_the_application(capture_application: Capturing) -> None:
     results, stderr = capture_application(
-        tmp_path, wsl, "application.so", "--data", "all", STANDIN_MOST_COPIES="0"
+        "application.so", "--data", "all", STANDIN_MOST_COPIES="0"
     )
     assert results == RESULTS
     assert "A failure of dmlconf, which the program did not notice" in stderr
