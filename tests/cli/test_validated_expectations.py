@@ -7,6 +7,7 @@ The tested code is in `dmlconf/cli/commands/writing/validate.py`, `dmlconf/expec
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,23 @@ MATRIX = MEAN.replace("    desc:", "    matrix: {Axis: [3, 2]}\n    desc:").repl
 """The mean along axis 3, and along axis 2, for which the output's sizes are wrong."""
 
 
+@pytest.fixture(scope="module")
+def checked_catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which the catalogue, whose check takes a second, is known to be valid."""
+    folder = tmp_path_factory.mktemp("checked")
+    write(folder)
+    cache = folder / "cache"
+    done = dmlconf_here(folder, "validate", "tile.yaml", DMLCONF_CACHE=str(cache))
+    assert done.returncode == 0, done.stderr
+    return cache
+
+
+@pytest.fixture
+def cache(tmp_path: Path, checked_catalogue: Path) -> Path:
+    """A cache of the test's own, without its files."""
+    return Path(shutil.copytree(checked_catalogue, tmp_path / "cache"))
+
+
 def test_wrong_expectation_is_a_problem_at_its_line(tmp_path: Path) -> None:
     write(tmp_path, STATED, "reduce.yaml")
     done = dmlconf_here(tmp_path, "validate", "reduce.yaml", "--json")
@@ -97,13 +115,15 @@ def test_dispute_about_unchecked_recorded_outputs_is_no_problem(
     assert done.returncode == 0, done.stderr
 
 
-def test_recorded_outputs_are_checked_only_with_the_option_recordings(tmp_path: Path) -> None:
+def test_recorded_outputs_are_checked_only_with_the_option_recordings(
+    tmp_path: Path, cache: Path
+) -> None:
     folder = tmp_path / "reduce"
     folder.mkdir()
     case = build(next(load_suite([write(folder, MEAN, "mean.yaml")]).plan()))
     wrong = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 999, np.float32)})
     write_recording(folder / "x.dmlrec", case, wrong)
-    settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
+    settings = {"DMLCONF_CACHE": str(cache)}
     for _ in range(2):  # The second time with a filled cache.
         assert dmlconf_here(tmp_path, "validate", "reduce", **settings).returncode == 0
         done = dmlconf_here(tmp_path, "validate", "reduce", "--recordings", **settings)
@@ -117,36 +137,36 @@ def test_recorded_outputs_are_checked_only_with_the_option_recordings(tmp_path: 
 
 
 def test_problems_found_in_a_file_are_cached(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("an output is compared again")
 
     write(tmp_path, STATED, "reduce.yaml")
-    cache = tmp_path / "cache"
+    entries = len(list(cache.iterdir()))
     first = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
-    assert len(list(cache.iterdir())) == 2, "one of the file, and one of the catalogue"
+    assert len(list(cache.iterdir())) == entries + 1
     monkeypatch.setattr(checked, "contradictions_of", fail)
     again = dmlconf_here(tmp_path, "validate", "reduce.yaml", DMLCONF_CACHE=str(cache))
     assert (again.returncode, again.stderr) == (3, first.stderr)
-    assert len(list(cache.iterdir())) == 2
+    assert len(list(cache.iterdir())) == entries + 1
 
 
-def test_file_of_another_name_uses_no_cached_problems(tmp_path: Path) -> None:
-    settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
+def test_file_of_another_name_uses_no_cached_problems(tmp_path: Path, cache: Path) -> None:
+    settings = {"DMLCONF_CACHE": str(cache)}
     for name in ("before.yaml", "after.yaml"):
         write(tmp_path, STATED, name)
         done = dmlconf_here(tmp_path, "validate", name, **settings)
         assert f"reduce/{Path(name).stem}/wrong[Mean=999]" in done.stderr
 
 
-def test_case_too_large_for_memory_is_not_cached_as_valid(tmp_path: Path) -> None:
+def test_case_too_large_for_memory_is_not_cached_as_valid(tmp_path: Path, cache: Path) -> None:
     disputing = LARGE.format(mean=1).replace("    desc:", f"    {DISPUTE}\n    desc:")
     for content, complaint in (
         (LARGE.format(mean=999), "999 is not within"),
         (disputing, "nothing here contradicts"),
     ):
-        settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
+        settings = {"DMLCONF_CACHE": str(cache)}
         write(tmp_path, content, "reduce.yaml")
         # A process reads the limit only once; this one has read it.
         little = dmlconf(tmp_path, "validate", "reduce.yaml", DMLCONF_MEMORY_MIB="1", **settings)
@@ -155,9 +175,9 @@ def test_case_too_large_for_memory_is_not_cached_as_valid(tmp_path: Path) -> Non
         assert (done.returncode, complaint in done.stderr) == (3, True), done.stderr
 
 
-def test_valid_file_is_checked_only_after_changes(tmp_path: Path) -> None:
+def test_valid_file_is_checked_only_after_changes(tmp_path: Path, cache: Path) -> None:
     right, wrong = MEAN, MATRIX
-    store = Store(tmp_path / "cache")
+    store = Store(cache)
     settings = {"DMLCONF_CACHE": str(store.folder)}
     path = write(tmp_path, right, "reduce.yaml")
     for _ in range(2):
