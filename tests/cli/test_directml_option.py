@@ -24,13 +24,12 @@ NOTHING = "int nothing(void) { return 1; }"
 """C source of a library that is not DirectML."""
 
 
-@pytest.fixture
-def wsl(tmp_path: Path) -> Path:
+@pytest.fixture(scope="session")
+def wsl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with libdxcore.so and libd3d12.so, which lack the functions of the real ones."""
-    folder = tmp_path / "wsl"
-    folder.mkdir()
-    for name in ("libdxcore.so", "libd3d12.so"):
-        compile_library(NOTHING, folder / name)
+    folder = tmp_path_factory.mktemp("wsl")
+    dxcore = compile_library(NOTHING, folder / "libdxcore.so")
+    shutil.copy(dxcore, folder / "libd3d12.so")
     return folder
 
 
