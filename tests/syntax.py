@@ -17,8 +17,19 @@ def tree_of(path: Path) -> ast.Module:
 
 @cache
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
-    """Return all nodes of a module's syntax tree, as `ast.walk` gives them, which takes longer."""
-    return tuple(ast.walk(tree_of(path)))
+    """Return all nodes of a module's syntax tree, except the contexts of names, such as `Store`.
+
+    `ast.walk` takes twice as long.
+    """
+    nodes: list[ast.AST] = [tree_of(path)]
+    for node in nodes:  # Those that are added are visited, too.
+        for name in node._fields:
+            value = getattr(node, name)
+            if isinstance(value, list):
+                nodes += [each for each in value if isinstance(each, ast.AST)]
+            elif isinstance(value, ast.AST) and name != "ctx":
+                nodes.append(value)
+    return tuple(nodes)
 
 
 def forget() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -51,28 +52,32 @@ MODULES: Final = tuple(PACKAGE.rglob("*.py"))
 @pytest.fixture(scope="module", autouse=True)
 def _forgotten_trees() -> Iterator[None]:
     yield
+    docstrings.cache_clear()
     forget()
 
 
-def docstrings(path: Path) -> Iterator[ast.Constant]:
-    """Yield the docstrings of a module, its classes, functions and constants."""
-    for node in nodes_of(path):
-        match node:
-            case ast.Expr(value=ast.Constant(value=str()) as text):
-                yield text
+@cache
+def docstrings(path: Path) -> list[ast.Constant]:
+    """Return the docstrings of a module, its classes, functions and constants."""
+    values = [node.value for node in nodes_of(path) if isinstance(node, ast.Expr)]
+    constants = (value for value in values if isinstance(value, ast.Constant))
+    return [constant for constant in constants if isinstance(constant.value, str)]
 
 
 def names_in(path: Path) -> Iterator[str]:
     """Yield the names that a module uses, and the words of its strings."""
     texts = set(map(id, docstrings(path)))
     for node in nodes_of(path):
-        match node:
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
-                yield name
-            case ast.Constant(value=str(text)) if id(node) not in texts:
-                yield from re.findall(r"\w+", text)
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Constant) and isinstance(text := node.value, str):
+            yield from () if id(node) in texts else re.findall(r"\w+", text)
 
 
 def test_docstrings_of_the_package_name_only_existing_things() -> None:
