@@ -92,6 +92,8 @@ def test_strength_executes_no_module_of_the_working_folder(
     working_folder: Path,
 ) -> None:
     write(working_folder)
-    done = run_installed(working_folder, "strength", "tile.yaml", "-j", "2")
+    done = run_installed(
+        working_folder, "strength", "tile.yaml", "-j", "2", "--figure", "perturbations"
+    )
     assert executed(working_folder) == ""
     assert done.returncode == 0, done.stderr
