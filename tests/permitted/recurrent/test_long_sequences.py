@@ -18,7 +18,7 @@ from dmlconf.permitted.recurrent.gru import gru_error_scale
 from dmlconf.permitted.recurrent.rnn import rnn_error_scale
 from dmlconf.tensors.datatypes import Array, DataType
 
-STEPS, INPUTS, HIDDEN = 60, 16, 32
+STEPS, INPUTS, HIDDEN = 60, 8, 16
 
 
 def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> ErrorScale:

@@ -27,6 +27,9 @@ from tests.truncation import toward_zero
 
 STEPS, BATCH, INPUTS, HIDDEN = 8, 4, 6, 12
 
+SEEDS = (1, 3)
+"""Of 0 to 4, those with the largest errors of right kernels."""
+
 Store = Callable[[Array], Array]
 
 
@@ -151,7 +154,7 @@ def right_results(dtype: type, weights: str, seed: int, before: bool) -> Right:
 def test_results_of_right_kernels_are_accepted(
     dtype: type, store: Store, other: Store, weights: str, before: bool
 ) -> None:
-    for seed in range(5):
+    for seed in SEEDS:
         given = tensors(dtype, weights, seed)
         actual = kernel(given, before, store, other)
         right = right_results(dtype, weights, seed, before)
