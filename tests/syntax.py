@@ -19,7 +19,7 @@ def tree_of(path: Path) -> ast.Module:
 def nodes_of(path: Path) -> tuple[ast.AST, ...]:
     """Return all nodes of a module's syntax tree, except the contexts of names, such as `Store`.
 
-    `ast.walk` takes twice as long.
+    `ast.walk` takes longer.
     """
     nodes: list[ast.AST] = [tree_of(path)]
     for node in nodes:  # Those that are added are visited, too.
