@@ -108,13 +108,18 @@ def top_k1_consequences(
 ) -> Sequence[Consequence]:
     """Return the values of TOP_K that follow from the indices: the elements at these.
 
+    Subnormal elements may count as 0.
+
     Measured: so it is in lines with a NaN on DirectML 1.8.0, 1.9.1, 1.13.1 and 1.15.4.
     """
     if OutputIndexTensor is None:
         return ()
     indices = np.minimum(OutputIndexTensor, InputTensor.shape[Axis] - 1).astype(np.intp)
-    values = np.take_along_axis(InputTensor, indices, Axis)
-    return (Consequence("OutputValueTensor", ("OutputIndexTensor",), [[(values, values)]]),)
+    choices = []
+    for elements in with_and_without_subnormals(InputTensor):
+        values = np.take_along_axis(elements, indices, Axis)
+        choices.append([(values, values)])
+    return (Consequence("OutputValueTensor", ("OutputIndexTensor",), choices),)
 
 
 def _element_ranges(numbers: Array, axis: int) -> Iterator[Interval]:

@@ -190,7 +190,7 @@ def test_variance_from_the_mean_of_squares_is_within_the_limit() -> None:
 
 
 def test_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
-    """1e-12 * 1e-28 is subnormal in FLOAT32."""
+    """1e-12 * 1e-28 is subnormal in FLOAT32, and 0 / 0 is NaN."""
 
     def one(*values: float) -> Array:
         return np.array([values], np.float32)
@@ -209,9 +209,10 @@ def test_gradient_may_be_0_if_a_subnormal_product_is_flushed() -> None:
         VarianceTensor=variance,
         ScaleTensor=one(1e-12, 1e-12, 1),
     )
-    [other] = of_input.others
-    assert other[0, 2] == np.float32(1 / np.sqrt(1.5))
-    assert other[0, :2].tolist() == [0, 0]
+    undefined, flushed = of_input.others
+    assert flushed[0, 2] == np.float32(1 / np.sqrt(1.5))
+    assert flushed[0, :2].tolist() == [0, 0]
+    assert np.isnan(undefined).tolist() == [[False, True, False]]
     assert of_input.overflows.tolist() == [[False, True, False]]
 
 
