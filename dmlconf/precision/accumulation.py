@@ -283,6 +283,8 @@ class Accumulation:
         )
         if dtype != np.float16:
             return _Limits(unit, additions, lossless=exact)
+        if exact is not None:
+            exact = exact & (stored == 0)
         # A store beyond the largest number is not exact: some kernels round it, others truncate it.
         lossless = self._exact(error_scale, _FLOAT16_BITS, np.float16)
         if lossless is not None:

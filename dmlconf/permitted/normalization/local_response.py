@@ -92,7 +92,10 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         known = np.logical_or.reduce([span.finite for span in spans])
         error_scale[known] = LEAST_NORMAL_FLOAT32
         sizes = np.where(beyond, ANY_RESULT, error_scale)
-        scale = ErrorScale(sizes).overflowing_where(overflows | (near_zero & (exponent > 0)))
+        # Measured on DirectML 1.8.0 to 1.15.4: over a base of 0 the result is infinite with a
+        # negative Beta as well.
+        overflows |= near_zero & (exponent != 0)
+        scale = ErrorScale(sizes).overflowing_where(overflows)
         growth = np.where(known, 1.0, condition)
         scale = scale.growing(growth, values)
         for span in spans:

@@ -71,6 +71,11 @@ def attributes(alpha: str, beta: str, bias: str) -> str:
             [[NAN, INFINITY, -0.8972093], [NAN, NAN, -0.8972093]],
             [[NAN, -INFINITY, -0.8972093], [NAN, 0, -0.8972093], [NAN, 1, -0.8972093]],
         ),
+        (
+            forward("[1, 2, -3]", attributes("1", "-0.5", "-4")),
+            [[NAN, INFINITY, -6.7082039], [NAN, 0, -6.7082039]],
+            [[NAN, -INFINITY, -6.7082039], [NAN, 1, -6.7082039]],
+        ),
     ],
 )
 def test_power_of_a_negative_base_is_nan_or_that_of_a_whole_exponent(

@@ -101,3 +101,19 @@ def test_integer_without_zero_point_may_be_limited_to_float16(tmp_path: Path) ->
         assert accepts(case, "OutputTensor", [[right]]), right
     for wrong in (12.0, 20.0):
         assert not accepts(case, "OutputTensor", [[wrong]]), wrong
+
+
+def test_rounding_of_the_right_value_counts_beside_the_store_of_a_factor(tmp_path: Path) -> None:
+    """-60 * -0.27393 is 16.4355, held as 16.4219; 29 times that is 476.23, truncated to 476.
+
+    The right value is 476.63, or 476.75 in FLOAT16. DirectML 1.15.4 gives 476.
+    """
+    desc = """
+  ATensor: {Sizes: [1, 1], DataType: INT16, values: [29]},
+  AScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [1]},
+  BTensor: {Sizes: [1, 1], DataType: INT16, values: [-60]},
+  BScaleTensor: {Sizes: [1, 1], DataType: FLOAT16, values: [-0.27392578125]},
+  OutputTensor: {Sizes: [1, 1], DataType: FLOAT16}"""
+    case = single(tmp_path, "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", desc)
+    assert accepts(case, "OutputTensor", [476])
+    assert not accepts(case, "OutputTensor", [475.75])
