@@ -227,3 +227,20 @@ def test_the_span_of_an_activation_keeps_an_infinite_end() -> None:
     span = fused_span(differences, shrink)
     assert span.finite.tolist() == [False, True]
     assert (span.least[1], span.greatest[1]) == (-1.5, -0.5)
+
+
+@pytest.mark.parametrize(("low", "may_be_zero"), [("-5.0e-8", True), ("-1", False)])
+def test_a_factor_of_nan_does_not_apply_to_a_sum_that_may_be_held_as_zero(
+    tmp_path: Path, low: str, may_be_zero: bool
+) -> None:
+    """DirectML 1.9.1 truncates 0.3 * 6e-8 - 0.8 * 6e-8 to -0 before LEAKY_RELU."""
+    desc = f"""
+      ATensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [0, 1]}},
+      BTensor: {{Sizes: [1, 1, 2, 1], DataType: FLOAT16, values: [1, 1]}},
+      CTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [0]}}, TransA: NONE,
+      TransB: NONE, Alpha: {low}, Beta: 1, OutputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT16}},
+      FusedActivation: {{operator: ACTIVATION_LEAKY_RELU, Alpha: .nan}}"""
+    case = single(tmp_path, "GEMM", desc)
+    assert accepts(case, "OutputTensor", [float("nan")])
+    assert accepts(case, "OutputTensor", [-0.0]) is may_be_zero
+    assert not accepts(case, "OutputTensor", [-1])
