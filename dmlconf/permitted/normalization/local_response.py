@@ -124,7 +124,7 @@ def _results_without_base(
       here, and powers in the gradient.
     - A base next to 0: NaN.
     - A base of 0, infinity or NaN, and a Beta that is 0, negative or subnormal: NaN. A subnormal
-      Beta also counts as 0.
+      Beta also counts as 0. With a Beta of 0, a base that overflows is infinite.
     - A sum of squares that overflows: a base that is infinite, or NaN if Alpha is 0.
 
     Args:
@@ -134,6 +134,9 @@ def _results_without_base(
     nan = near_zero | ((base < 0) & (exponent % 1 == 0))
     flushed = abs(exponent) < LEAST_NORMAL_FLOAT32
     special = (base == 0) | ~np.isfinite(base)
+    beyond = _base_overflows(desc, base)
+    if flushed:
+        special |= beyond
     if exponent < LEAST_NORMAL_FLOAT32:
         nan |= special
         if flushed and special.any():
@@ -141,7 +144,6 @@ def _results_without_base(
     if nan.any():
         yield right
         yield np.where(nan, np.nan, right)
-    beyond = _base_overflows(desc, base)
     if beyond.any():
         infinite = np.inf * single(desc.Alpha)
         yield np.where(beyond, desc.InputTensor / np.power(infinite, exponent), right)

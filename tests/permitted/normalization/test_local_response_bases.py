@@ -103,6 +103,11 @@ def test_power_of_a_negative_base_is_nan_or_that_of_a_whole_exponent(
             [[NAN, 0, 0.5981395], [0, INFINITY, 0.5981395], [1e-5, 0, 0.5981395]],
         ),
         (
+            "0",
+            [[NAN, NAN, 2], [1.0e20, -1.0e20, 2]],
+            [[NAN, NAN, NAN], [0, NAN, 2], [INFINITY, NAN, 2], [NAN, 1.0e20, 2]],
+        ),
+        (
             "-0.75",
             [[INFINITY, -INFINITY, 6.6874027]],
             [[NAN, -INFINITY, 6.6874027], [0, -INFINITY, 6.6874027], [-INFINITY] * 3],
