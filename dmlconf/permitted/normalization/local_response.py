@@ -92,9 +92,9 @@ def local_response_normalization_error_scale(desc: LocalResponseDesc) -> ErrorSc
         known = np.logical_or.reduce([span.finite for span in spans])
         error_scale[known] = LEAST_NORMAL_FLOAT32
         sizes = np.where(beyond, ANY_RESULT, error_scale)
-        # Measured on DirectML 1.8.0 to 1.15.4: over a base of 0 the result is infinite with a
-        # negative Beta as well.
-        overflows |= near_zero & (exponent != 0)
+        # Measured on DirectML 1.8.0 to 1.15.4: over a base of 0 the result is infinite, with a Beta
+        # of 0 and a negative one as well.
+        overflows |= near_zero
         scale = ErrorScale(sizes).overflowing_where(overflows)
         growth = np.where(known, 1.0, condition)
         scale = scale.growing(growth, values)
@@ -232,6 +232,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
         # Kernels multiply by the gradient at the end, or at the beginning.
         largest = greatest_product(power, *constants, values, gradient)
+        largest = np.fmax(largest, base * power)
         beyond = (largest > LARGEST_FLOAT32) | (base > info.max) | (sums > info.max)
         beyond |= window_sums(desc, np.square(values)) > info.max
         beyond |= _beyond(desc, base)
@@ -330,7 +331,7 @@ def _base_overflows(desc: AnyLocalResponseDesc, base: Array) -> Array:
 def _squares_in_doubt(desc: AnyLocalResponseDesc, base: Array) -> Array:
     """Return where losing squares, or their products with Alpha, changes the base visibly.
 
-    They are lost if they are subnormal.
+    They are lost if they are subnormal, or if Alpha is.
     """
     info = np.finfo(np.float32)
     squares = np.square(desc.InputTensor, dtype=np.float64)
@@ -341,6 +342,9 @@ def _squares_in_doubt(desc: AnyLocalResponseDesc, base: Array) -> Array:
     lost = (squares > 0) & (least < LEAST_NORMAL_FLOAT32)
     subnormal = window_sums(desc, lost.astype(np.float64)) > 0
     in_doubt: Array = subnormal & (underflow > np.abs(base) * float(info.eps))
+    if 0 < abs(single(desc.Alpha)) / desc.LocalSize < LEAST_NORMAL_FLOAT32:
+        # A factor that may be 0 loses any square.
+        in_doubt |= window_sums(desc, (squares > 0).astype(np.float64)) > 0
     return in_doubt
 
 

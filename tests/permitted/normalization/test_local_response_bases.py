@@ -72,6 +72,11 @@ def attributes(alpha: str, beta: str, bias: str) -> str:
             [[NAN, -INFINITY, -0.8972093], [NAN, 0, -0.8972093], [NAN, 1, -0.8972093]],
         ),
         (
+            forward("[1, 2, -3]", attributes("1", "0", "-4")),
+            [[NAN, INFINITY, -3], [1, 2, -3], [1, NAN, -3]],
+            [[1, -INFINITY, -3], [1, 0, -3]],
+        ),
+        (
             forward("[1, 2, -3]", attributes("1", "-0.5", "-4")),
             [[NAN, INFINITY, -6.7082039], [NAN, 0, -6.7082039]],
             [[NAN, -INFINITY, -6.7082039], [NAN, 1, -6.7082039]],
@@ -123,3 +128,28 @@ def test_result_over_an_infinite_base_is_0_or_has_its_own_sign(
         assert passes(case, output, values), values
     for values in wrong:
         assert not accepts(case, output, values), values
+
+
+@pytest.mark.parametrize(("alpha", "is_open"), [("1.0e-45", True), ("1.0e-30", False)])
+def test_any_result_is_right_with_a_subnormal_alpha(
+    tmp_path: Path, alpha: str, is_open: bool
+) -> None:
+    """1e-45 times an infinite sum of squares is infinite, or NaN if 1e-45 counts as 0.
+
+    DirectML 1.8.0 and 1.15.4 give NaN.
+    """
+    operator, output, desc = forward("[1.0e+20, 2, 0]", attributes(alpha, "-0.5", "1"))
+    case = single(tmp_path, operator, desc.replace("TYPE", "FLOAT32"))
+    for first in (NAN, 5):
+        assert accepts(case, output, [first, 2, 0]) is is_open
+
+
+@pytest.mark.parametrize(("bias", "may_be_infinite"), [("1.0e+20", True), ("1.0e+15", False)])
+def test_gradient_may_be_infinite_where_the_power_overflows(
+    tmp_path: Path, bias: str, may_be_infinite: bool
+) -> None:
+    """(1e20)^2 overflows, and 1e-38 times that does not."""
+    operator, output, desc = gradient("[1, 2, -3]", attributes("0", "-2", bias))
+    desc = desc.replace("[1, 1, 1]", "[1.0e-38, 1.0e-38, 1.0e-38]")
+    case = single(tmp_path, operator, desc.replace("TYPE", "FLOAT32"))
+    assert accepts(case, output, [INFINITY] * 3) is may_be_infinite
