@@ -95,31 +95,36 @@ class OverflowingGradients:
         either = unbounded(factor, self.deviation) | overflows(np.abs(factor))
         least, greatest = np.where(either, -np.inf, 0.0), np.where(either, np.inf, 0.0)
         beyond = np.zeros((), bool)
-        for part in self._terms():
+        for sizes, part in self._terms():
             least, greatest = least + np.minimum(part, 0), greatest + np.maximum(part, 0)
-            beyond = beyond | (np.abs(part) > LARGEST_FLOAT32)
+            beyond = beyond | (np.fmax(sizes, np.abs(part)) > LARGEST_FLOAT32)
         for other in others:
             least = np.where(other < -self._largest, np.fmin(least, -ANY_RESULT), least)
             greatest = np.where(other > self._largest, np.fmax(greatest, ANY_RESULT), greatest)
         lost = np.fmin(np.fmin(np.abs(self.scale), np.abs(factor)), inverse) < LEAST_NORMAL_FLOAT32
+        lost |= self._infinite_deviation
         held = self._products()
         change = np.abs(self._centred) / self._count * np.square(inverse)
         infinite = np.fmax(-held[0], held[1]) > self._largest
         nan = (beyond & lost) | (infinite & (change < LEAST_NORMAL_FLOAT32))
         return only_overflowing_to(error_scale, (least, greatest), nan, right, self.dtype)
 
-    def _terms(self) -> Iterator[Array]:
-        """Yield the greatest partial products of the terms of the input's gradient, with signs."""
+    def _terms(self) -> Iterator[tuple[Array, Array]]:
+        """Yield the sizes of the greatest partial products of the terms of the input's gradient.
+
+        After the sizes come the same numbers with the signs of the terms, 0 for terms that are 0.
+        """
         factors = self.scale, 1 / self.deviation
         square = np.square(self.deviation)
         sizes = greatest_product(self.gradient, *factors)
-        yield _signed(sizes, self.gradient * self.scale)
+        yield sizes, _signed(sizes, self.gradient * self.scale)
         for mean in self._sums():
-            yield _signed(greatest_product(mean / self._count, *factors), -mean * self.scale, mean)
+            sizes = greatest_product(mean / self._count, *factors)
+            yield sizes, _signed(sizes, -mean * self.scale, mean)
         for sums in self._products():
             share = sums / self._count
             sizes = greatest_product(np.ones(()), self._centred, share, 1 / square, *factors)
-            yield _signed(sizes, -self._centred * np.sign(sums) * self.scale, sums)
+            yield sizes, _signed(sizes, -self._centred * np.sign(sums) * self.scale, sums)
 
     @property
     def _count(self) -> float:

@@ -152,3 +152,21 @@ def test_gradients_over_an_infinite_variance_are_0(tmp_path: Path, operator: str
     for value in (1, NAN, INFINITY, -INFINITY, 1e-17):
         assert not accepts(case, "OutputGradientTensor", [0, 0, value]), value
         assert not accepts(case, "OutputScaleGradientTensor", [value]), value
+
+
+@pytest.mark.parametrize(
+    ("scale", "variance", "epsilon"), [("0", "1.0e+10", "0"), ("-2.5", "1.0e+38", "3.0e+38")]
+)
+def test_product_that_overflows_before_a_factor_of_0_may_be_nan(
+    tmp_path: Path, scale: str, variance: str, epsilon: str
+) -> None:
+    """1e20 times the sum 5e20 overflows; DirectML 1.8.0 and 1.15.4 give NaN, infinity times 0."""
+    desc = GRADIENTS.replace("VALUES", "[-1.0e+20, 1.0e+20, 0]").replace("SLOPES", "[-2.5, 2.5, 0]")
+    for name, value in (("SCALE", scale), ("VARIANCE", variance), ("EPSILON", epsilon)):
+        desc = desc.replace(name, value)
+    case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING_GRAD", desc.replace("TYPE", "FLOAT32"))
+    right = [0, 0, 0]
+    assert accepts(case, "OutputGradientTensor", right)
+    assert accepts(case, "OutputGradientTensor", [NAN, NAN, 0])
+    assert not accepts(case, "OutputGradientTensor", [5, NAN, 0])
+    assert not accepts(case, "OutputGradientTensor", [0, 0, 5])
