@@ -96,9 +96,10 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
             overflows(greatest_product(added, scale, 1 / deviation))
         )
         # Measured: kernels add x * factor and bias - mean * factor. Opposite infinities make NaN.
-        error_scale = error_scale.overflowing_where(
-            np.isinf(values) & overflows(greatest_product(np.abs(mean), scale, 1 / deviation))
-        )
+        for part in (mean, wide(desc.InputTensor)):
+            error_scale = error_scale.overflowing_where(
+                np.isinf(values) & overflows(greatest_product(np.abs(part), scale, 1 / deviation))
+            )
         # Measured on BATCH_NORMALIZATION_TRAINING only: the factor multiplies input and mean before
         # they are subtracted. An infinite factor then makes NaN of an input or a mean of 0.
         infinite = unbounded(factor, deviation) | overflows(np.abs(factor))

@@ -169,3 +169,20 @@ def test_quotient_by_a_variance_that_overflows_with_epsilon_is_0(tmp_path: Path)
     case = single(tmp_path, "BATCH_NORMALIZATION_TRAINING", desc)
     assert accepts(case, "OutputTensor", [2.5] * 4)
     assert not accepts(case, "OutputTensor", [1e6] * 4)
+
+
+def test_opposite_infinities_of_a_scaled_input_and_an_infinite_mean_may_be_nan(
+    tmp_path: Path,
+) -> None:
+    """-1e38 * 1e19 is -infinity, and so is the mean of -infinity times 1e19. DirectML gives NaN."""
+    desc = """
+      InputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [-1.0e+38, 1]},
+      MeanTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [-.inf]},
+      VarianceTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]},
+      ScaleTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1.0e+19]},
+      BiasTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0]},
+      OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}, Spatial: true, Epsilon: 0"""
+    case = single(tmp_path, "BATCH_NORMALIZATION", desc)
+    assert accepts(case, "OutputTensor", [NAN, INFINITY])
+    assert accepts(case, "OutputTensor", [INFINITY, INFINITY])
+    assert not accepts(case, "OutputTensor", [INFINITY, NAN])
