@@ -179,10 +179,10 @@ def activated_error_scale(
         if activation["operator"] == "ACTIVATION_RELU" and may_be_nan.any():
             # Measured: some kernels of GEMM with RELU return 0 for NaN.
             others.append(np.where(may_be_nan, 0.0, result))
-        may_be_zero = np.isnan(result) & (np.abs(values) <= reach)
+        may_be_zero = np.isnan(result) & (np.abs(values) <= reach) & np.isfinite(reach)
         if may_be_zero.any():
             # A factor of NaN applies to negative sums alone: -5e-8 may be held as 0 in FLOAT16.
-            others.append(np.where(may_be_zero, fused(np.zeros(()), activation), result))
+            others.append(fused(np.where(may_be_zero, 0.0, values), activation))
         return scaled.with_others(others, dtype), reach
 
 

@@ -244,3 +244,15 @@ def test_a_factor_of_nan_does_not_apply_to_a_sum_that_may_be_held_as_zero(
     assert accepts(case, "OutputTensor", [float("nan")])
     assert accepts(case, "OutputTensor", [-0.0]) is may_be_zero
     assert not accepts(case, "OutputTensor", [-1])
+
+
+def test_hard_swish_of_an_infinite_sum_is_nan_alone(tmp_path: Path) -> None:
+    """It multiplies -infinity by 0."""
+    desc = """
+      ATensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [-.inf]},
+      BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32},
+      FusedActivation: {operator: ACTIVATION_HARD_SWISH, Alpha: 0.2, Beta: 0.5}"""
+    case = single(tmp_path, "GEMM", desc)
+    assert accepts(case, "OutputTensor", [float("nan")])
+    assert not accepts(case, "OutputTensor", [0])
