@@ -66,10 +66,10 @@ class ZipMembers:
     def require(self, names: Collection[str]) -> None:
         """Raise `DamagedArchiveError` unless the archive has exactly these members."""
         if sorted(self.names) != sorted(names):
-            found = ", ".join(map(printable, self.names[:_MOST_NAMES])) or "nothing"
+            members = ", ".join(map(printable, self.names[:_MOST_NAMES])) or "nothing"
             more = ", ..." if len(self.names) > _MOST_NAMES else ""
             wanted = ", ".join(names)
-            raise DamagedArchiveError(f"it does not consist of {wanted}, but of {found}{more}")
+            raise DamagedArchiveError(f"it does not consist of {wanted}, but of {members}{more}")
 
     def read(self, name: str) -> bytes:
         """Return the content of a member.

@@ -63,9 +63,9 @@ def contradictions_of(
         outputs: the stated or recorded values, of the outputs' data types and sizes.
         beside: other expected outputs of the case, which are known to be right by themselves.
     """
-    found = [contradiction_of(case, *output, allowances) for output in outputs.items()]
-    yield from filter(None, found)
-    if not any(found):
+    of_reference = [contradiction_of(case, *output, allowances) for output in outputs.items()]
+    yield from filter(None, of_reference)
+    if not any(of_reference):
         for each in disagreements(case, {**beside, **outputs}):
             message = f"expected values contradict each other: {each.message}"
             yield Contradiction(each.output, message, tuple(map(_of_expected, each.differences)))

@@ -284,6 +284,7 @@ class Accumulation:
         if dtype != np.float16:
             return _Limits(unit, additions, lossless=exact)
         if exact is not None:
+            # The expected value is rounded as well, so an error before the store adds to both.
             exact = exact & (stored == 0)
         # A store beyond the largest number is not exact: some kernels round it, others truncate it.
         lossless = self._exact(error_scale, _FLOAT16_BITS, np.float16)
@@ -348,8 +349,8 @@ class _Limits:
             the errors of stores.
         stores: the ULPs that the last store may add; 0 if no error depends on a ULP.
         stored: the errors of intermediates that are stored in FLOAT16; 0 if `additions` has them.
-        exact: where additions are exact, so that the last store is off by one ULP at most; None for
-            nowhere.
+        exact: where additions are exact and no intermediate is stored, so that the last store is
+            off by one ULP at most; None for nowhere.
         lossless: where all stores are exact as well; None for nowhere.
     """
 

@@ -139,11 +139,13 @@ def may_be_passed_over(
     """
     number = np.abs(at.steps + at.offset)
     step = np.abs(at.end - at.begin) / np.maximum(at.length, 1)
-    lost = _NUMBER_OPERATIONS * STEP * np.maximum(number, abs(at.offset)) * step
+    number_error = _NUMBER_OPERATIONS * STEP * np.maximum(number, abs(at.offset)) * step
     ends = samples.values if linear else samples.values + 0.5
     after = ends - np.floor(ends)
     nearest = np.where(after == 0, 1, np.minimum(after, 1 - after))
-    errors = np.where(lost >= nearest, np.maximum(samples.errors, lost), samples.errors)
+    errors = np.where(
+        number_error >= nearest, np.maximum(samples.errors, number_error), samples.errors
+    )
     return replace(samples, errors=errors)
 
 
