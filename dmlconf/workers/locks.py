@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ class LockedError(Exception):
 
 
 class FileLock:
-    """A lock on a file, which is held until `release` or the end of the process."""
+    """A lock on a file, which is held until `release`, `remove` or the end of the process."""
 
     def __init__(self, path: Path) -> None:
         """Take the lock; the file is created if necessary.
@@ -31,18 +32,31 @@ class FileLock:
             LockedError: another `FileLock`, of this or another process, holds the lock.
             OSError: the file cannot be opened for writing, or its file system has no locks.
         """
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            _lock(self._descriptor)
-        except OSError as error:
+        self._path = path
+        while True:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                _lock(self._descriptor)
+            except OSError as error:
+                os.close(self._descriptor)
+                if error.errno not in _HELD:
+                    raise
+                raise LockedError(f"{path} is in use, by another process or by this one") from error
+            if _is_at(self._descriptor, path):
+                return
+            # Its last holder removed the file after it was opened here.
             os.close(self._descriptor)
-            if error.errno not in _HELD:
-                raise
-            raise LockedError(f"{path} is in use, by another process or by this one") from error
 
     def release(self) -> None:
         """Release the lock."""
         os.close(self._descriptor)
+
+    def remove(self) -> None:
+        """Remove the file, if possible, and release the lock.
+
+        Nobody else holds the lock of a file that this removes.
+        """
+        _remove(self._descriptor, self._path)
 
 
 if sys.platform == "win32":
@@ -51,8 +65,30 @@ if sys.platform == "win32":
     def _lock(descriptor: int) -> None:
         os.lseek(descriptor, _BYTE, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    def _is_at(descriptor: int, path: Path) -> bool:
+        # An open file is not removed.
+        return True
+
+    def _remove(descriptor: int, path: Path) -> None:
+        # The file is not removed while this or another process has it open.
+        os.close(descriptor)
+        with suppress(OSError):
+            path.unlink()
 else:
     import fcntl
 
     def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _is_at(descriptor: int, path: Path) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), path.stat())
+        except FileNotFoundError:
+            return False
+
+    def _remove(descriptor: int, path: Path) -> None:
+        # Another process may take the lock as soon as it is released.
+        with suppress(OSError):
+            path.unlink()
+        os.close(descriptor)

@@ -48,12 +48,12 @@ class ScratchFolder:
             OSError: the folder cannot be created, or its file system has no locks.
         """
         remove_abandoned()
-        self._lock_file, self._lock = _locked_file()
-        self.path = self._lock_file.with_suffix("")
+        lock_file, self._lock = _locked_file()
+        self.path = lock_file.with_suffix("")
         try:
             self.path.mkdir(mode=0o700)
         except OSError:
-            _give_up(self._lock, self._lock_file)
+            self._lock.remove()
             raise
 
     def __enter__(self) -> Path:
@@ -65,25 +65,22 @@ class ScratchFolder:
     def remove(self) -> None:
         """Remove the folder and everything in it."""
         shutil.rmtree(self.path, ignore_errors=True)
-        _give_up(self._lock, self._lock_file)
+        self._lock.remove()
 
 
 def _locked_file() -> tuple[Path, FileLock]:
-    """Create and lock a file; try another if a new run removes it first."""
+    """Create and lock a file; try another if a new run locks it first, to remove it."""
     while True:
         descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK, dir=temporary_folder())
         os.close(descriptor)
         file = Path(name)
         try:
-            lock = FileLock(file)
+            return file, FileLock(file)
         except LockedError:
             continue
         except OSError:
             file.unlink(missing_ok=True)
             raise
-        if file.exists():
-            return file, lock
-        lock.release()
 
 
 def remove_abandoned() -> None:
@@ -98,14 +95,7 @@ def remove_abandoned() -> None:
             with suppress(LockedError, OSError):
                 lock = FileLock(lock_file)
                 shutil.rmtree(folder, ignore_errors=True)
-                _give_up(lock, lock_file)
-
-
-def _give_up(lock: FileLock, lock_file: Path) -> None:
-    """Release a lock, then remove its file, which Windows does not remove while it is open."""
-    lock.release()
-    with suppress(OSError):
-        lock_file.unlink()
+                lock.remove()
 
 
 def _own(folder: Path) -> bool:
