@@ -25,6 +25,7 @@ KEYWORDS = "FLOAT32 and (layouts or documented)"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
 
+@pytest.mark.slow
 def test_documented_plugin_passes_and_fails_after_a_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

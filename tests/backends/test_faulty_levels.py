@@ -63,6 +63,7 @@ def refusals(level: FeatureLevel) -> dict[str, str | None]:
     return {case.identifier: refusal(level, case) for case in sample()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
 def test_no_case_that_a_level_supports_fails_at_that_level(level: FeatureLevel) -> None:
     backend = create(f"level={level}")

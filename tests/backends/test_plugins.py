@@ -34,6 +34,7 @@ def plugin_path(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join((str(tmp_path / "plugins"), inherited))}
 
 
+@pytest.mark.slow
 def test_two_plugins_with_one_name_are_refused_and_named(
     tmp_path: Path, plugin_path: dict[str, str]
 ) -> None:
@@ -59,6 +60,7 @@ def test_plugin_named_as_a_built_in_backend_is_refused(
     assert "dmlconf itself and acme-dml 1.2 (acme_dml:create) each have one" in done.stderr
 
 
+@pytest.mark.slow
 def test_doctor_lists_plugins_and_says_which_are_ambiguous(
     tmp_path: Path, plugin_path: dict[str, str]
 ) -> None:

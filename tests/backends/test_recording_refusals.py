@@ -264,6 +264,7 @@ def test_a_recording_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None
         assert "damaged" in refusal(path), length
 
 
+@pytest.mark.slow
 def test_flipped_bit_is_refused_or_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     content = recording_bytes(recording({"a": Outputs({"X": np.arange(9)})}))

@@ -136,6 +136,7 @@ def test_random_graphs_of_2_to_8_nodes_are_read_back(number: int) -> None:
     assert_operators_are_kept(device)
 
 
+@pytest.mark.slow
 def test_views_constants_and_unused_inputs_are_read_back() -> None:
     constants = suite_graphs("constants.yaml")
     assert any(case.graph.constants for case in constants)
@@ -156,6 +157,7 @@ def test_views_constants_and_unused_inputs_are_read_back() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("original", "first"),
     [
@@ -188,6 +190,7 @@ def test_operator_that_was_not_captured_is_reported() -> None:
         assert "created before capturing began, or is skipped" in str(device.error)
 
 
+@pytest.mark.slow
 def test_edge_to_a_missing_node_is_reported() -> None:
     native = plan(suite_graphs("chains.yaml")[0])
     assert isinstance(native, GraphPlan)

@@ -43,6 +43,7 @@ def test_shared_case_is_written_once_with_its_models(tmp_path: Path) -> None:
         assert named_models(case.about.note) == ["one/net", "two/net"]
 
 
+@pytest.mark.slow
 def test_coverage_counts_other_cases_of_captured_uses(
     tmp_path: Path,
 ) -> None:
@@ -82,6 +83,7 @@ def test_no_pair_of_neighbours_is_only_in_captured_graphs(tmp_path: Path) -> Non
     assert [name for name, others in pairs.items() if not others] == []
 
 
+@pytest.mark.slow
 def test_every_captured_case_of_the_suite_names_its_models() -> None:
     models = set[str]()
     for path in sorted(cases_directory().glob("*/captured.yaml")):

@@ -97,6 +97,7 @@ def _vector(builder: flatbuffers.Builder, offset: int, count: int) -> int:
     return int(builder.EndVector())
 
 
+@pytest.mark.slow
 def test_file_with_many_references_to_one_part_is_refused(tmp_path: Path) -> None:
     # Each of 64 nodes refers to one list of 60,000 attributes.
     builder = flatbuffers.Builder(0)

@@ -195,6 +195,7 @@ cases:
 """A clip; MinMaxDataType is the type of Min and Max."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data_type", "bound", "message"),
     [

@@ -248,6 +248,7 @@ def test_recording_passes_only_with_its_own_challenge(suite: Path, tmp_path: Pat
         assert "the recording has a different desc or different inputs" in done.stdout
 
 
+@pytest.mark.slow
 def test_challenge_makes_no_recording_of_the_suite_stale(tmp_path: Path) -> None:
     folder = cases_directory() / "gather"
     done = dmlconf_here(tmp_path, "run", folder, "--challenge", "5", "-q")

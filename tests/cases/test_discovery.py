@@ -52,6 +52,7 @@ def identifiers(*paths: Path) -> list[str]:
     return [each.identifier for each in load_suite(paths).plan()]
 
 
+@pytest.mark.slow
 def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     folder = Path("cases", "activation_identity")

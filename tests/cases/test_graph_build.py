@@ -304,6 +304,7 @@ def chain(count: int, feeder: Callable[[int], str]) -> str:
     return f"inputs: {{x: {row}}}\nnodes:\n{nodes}outputs: {{y: n0}}\n"
 
 
+@pytest.mark.slow
 def test_a_chain_of_2000_nodes_may_be_listed_backwards(tmp_path: Path) -> None:
     """Python's recursion limit is 1,000 by default."""
     graph = graph_case(tmp_path, chain(2000, lambda n: f"n{n + 1}" if n < 1999 else "x")).graph
@@ -318,6 +319,7 @@ def test_the_message_about_a_long_cycle_is_cut(tmp_path: Path) -> None:
     assert cycle in problem.message
 
 
+@pytest.mark.slow
 def test_a_graph_of_more_than_10000_nodes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilesError, match="more than 10,000 nodes"):
         graph_case(tmp_path, chain(10_001, lambda n: f"n{n - 1}" if n else "x"))

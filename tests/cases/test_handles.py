@@ -50,6 +50,7 @@ def test_handles_are_unique_and_longer_where_beginnings_collide(
         assert cases_of_handle(known[name], NAMES) == [name]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 300_000), st.sets(st.integers(0, 499), max_size=9))
 @example(0, {0, 1, 2})
 def test_handles_among_and_in_order_agree_with_handles(first: int, some: set[int]) -> None:
@@ -65,6 +66,7 @@ def test_handles_in_order_works_for_one_or_no_case() -> None:
     assert list(handles_in_order([])) == []
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_a_handle_has_five_characters_and_needs_no_quotes(name: str) -> None:
     handle = handles([name])[name]

@@ -378,6 +378,7 @@ def pairs_of(row: dict[str, Any]) -> set[Any]:
     return set(itertools.combinations(row.items(), 2))
 
 
+@pytest.mark.slow
 @given(COUNTS)
 def test_pairwise_rows_contain_every_pair_of_values(
     counts: list[int],
@@ -399,6 +400,7 @@ def test_each_pairwise_row_contains_a_new_pair(counts: list[int]) -> None:
         pairs_in_rows |= pairs_of(row)
 
 
+@pytest.mark.slow
 def test_pairwise_gives_the_same_rows_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """With another hash seed, sets of text have another order."""
     values = values_of([5] * 6)

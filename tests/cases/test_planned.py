@@ -62,6 +62,7 @@ def exact(planned: PlannedCase) -> tuple[object, ...]:
     return planned, str(planned.parameters), id(planned.template)
 
 
+@pytest.mark.slow
 def test_a_plan_has_the_cases_in_their_order(cases: list[PlannedCase]) -> None:
     plan = PlannedCases(iter(cases))
     assert len(plan) == len(cases)
@@ -104,10 +105,12 @@ def taken_by(make: Callable[[], Sequence[PlannedCase]]) -> float:
     return taken / len(plan)
 
 
+@pytest.mark.slow
 def test_a_planned_case_takes_less_than_20_bytes(suite: Suite) -> None:
     assert taken_by(lambda: PlannedCases(suite.plan())) < MOST_BYTES
 
 
+@pytest.mark.slow
 def test_a_picked_case_takes_less_than_20_bytes(suite: Suite) -> None:
     plan = PlannedCases(suite.plan())
     assert taken_by(lambda: Picked(plan, range(len(plan)))) < MOST_BYTES

@@ -47,6 +47,7 @@ def test_new_cases_have_the_desc_and_inputs_of_their_pattern(
             assert result.inputs()[tensor].tobytes() == array.tobytes()
 
 
+@pytest.mark.slow
 def test_new_case_writes_a_runnable_file_and_overwrites_none(tmp_path: Path) -> None:
     process = dmlconf_here(
         tmp_path, "new", "case", "TILE", "--name", "mine", "--output", "mine.yaml"
@@ -61,6 +62,7 @@ def test_new_case_writes_a_runnable_file_and_overwrites_none(tmp_path: Path) -> 
     assert (tmp_path / "mine.yaml").read_text("utf-8") == text
 
 
+@pytest.mark.slow
 def test_only_a_file_in_a_checkout_names_its_schema(
     tmp_path: Path,
 ) -> None:
@@ -97,6 +99,7 @@ def test_the_data_type_hint_names_only_supported_types(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_constraints_are_listed_with_the_terms_that_they_use(tmp_path: Path) -> None:
     text = dmlconf_here(tmp_path, "new", "case", "GRU").stdout
     assert "    #   activations: " in text
@@ -105,6 +108,7 @@ def test_constraints_are_listed_with_the_terms_that_they_use(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.slow
 def test_a_new_convolution_has_channels_and_a_small_filter() -> None:
     plan = bundled("convolution").plan()
     pattern = pattern_of(map(build, plan))

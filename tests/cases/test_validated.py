@@ -70,6 +70,7 @@ def description(suite: Suite) -> list[object]:
     return [suite.digest, templates, cases]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["gather", "convolution", "resample3", "fill_value_sequence"])
 def test_cached_files_give_the_same_plan(store: Store, operator: str) -> None:
     paths = [cases_directory() / operator]

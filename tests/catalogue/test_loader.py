@@ -77,6 +77,7 @@ def digest_of_copy(directory: Path) -> str:
     return printed_by(script, directory).strip()
 
 
+@pytest.mark.slow
 def test_the_digest_changes_with_common_and_operator_files(
     tmp_path: Path,
 ) -> None:

@@ -212,6 +212,7 @@ print(*opened, sep="\\n")
 """
 
 
+@pytest.mark.slow
 def test_the_catalogue_reads_only_its_own_schema_files() -> None:
     checkout = Path(__file__).parents[2]
     read = {Path(line) for line in printed_by(PRINT_OPENED_FILES, checkout).splitlines()}

@@ -58,6 +58,7 @@ def with_directml(**fields: object) -> Callable[[Forgery], None]:
     return change
 
 
+@pytest.mark.slow
 def test_backends_other_than_directml_need_permission(folder: Path) -> None:
     done = verify_without_permission(folder)
     assert done.returncode == 1

@@ -49,6 +49,7 @@ def test_certify_writes_a_certificate_and_deletes_its_journal(folder: Path) -> N
     assert not (folder / "it.dmlcert.partial").exists()
 
 
+@pytest.mark.slow
 def test_certificates_of_equal_outcomes_differ_only_in_dates(folder: Path) -> None:
     first = taken_apart(certify(folder))
     second = taken_apart(certify(folder, "-j", "2"))
@@ -85,6 +86,7 @@ def test_another_challenge_chooses_another_sample_of_a_large_output(folder: Path
     assert len({output["stored"] for output in outputs}) == 3
 
 
+@pytest.mark.slow
 def test_a_certificate_holds_for_no_challenge_but_its_own(folder: Path) -> None:
     certify(folder, "--challenge", "77")
     assert verify(folder, "--challenge", "77").returncode == 0
@@ -160,6 +162,7 @@ def certify_with_limited_files(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
 def test_a_journal_is_continued_after_a_write_failed(folder: Path) -> None:
     done = certify_with_limited_files(folder, 4096)  # Too few for the journal.
@@ -170,6 +173,7 @@ def test_a_journal_is_continued_after_a_write_failed(folder: Path) -> None:
     assert again.returncode == 0, again.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
 def test_resume_writes_the_certificate_that_could_not_be_written(folder: Path) -> None:
     # These random bytes are in the certificate, which gets too large, but not in the journal.
@@ -201,6 +205,7 @@ def test_a_device_below_the_profiles_level_gets_no_certificate(folder: Path) -> 
     assert not list(folder.glob("it.dmlcert*"))
 
 
+@pytest.mark.slow
 def test_only_resume_continues_an_interrupted_certification(
     folder: Path,
 ) -> None:

@@ -108,6 +108,7 @@ def test_graphs_are_required_only_by_the_part_graph(tmp_path: Path, stem: str) -
     assert required("6_4+graph", tmp_path) == [f"graphs/{stem}/alone"]
 
 
+@pytest.mark.slow
 def test_a_higher_level_requires_all_cases_of_a_lower_level() -> None:
     plan = list(bundled("gather").plan())
     before: set[str] = set()

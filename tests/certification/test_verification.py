@@ -51,6 +51,7 @@ def test_a_flipped_bit_is_refused_with_its_case(folder: Path) -> None:
     assert f"outputs.bin does not match outcomes.jsonl: {first}" in printed_text(done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRANGER)
 def test_a_strangers_change_is_refused_or_harmless(folder: Path, name: str) -> None:
     right = (folder / "it.dmlcert").read_bytes()
@@ -334,6 +335,7 @@ def test_other_figures_in_the_log_are_only_reported(
     assert "cases have different figures here than in the log" in printed_text(done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_the_json_report_of_each_result_fits_its_schema(folder: Path, jobs: str) -> None:
     checker = validator(bundled_schema("verification"))

@@ -77,6 +77,7 @@ def test_warnings_of_background_commands_fail_the_step_that_waits_for_them() -> 
     assert "x.py:7: RuntimeWarning" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_summary_prints_the_processor_time_of_steps() -> None:
     script = "import time\nwhile time.process_time() < 0.5: pass"
     busy = shlex.join([sys.executable, "-c", script])

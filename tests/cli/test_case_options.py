@@ -104,6 +104,7 @@ def test_a_case_is_found_by_a_unique_last_part(
     assert "several cases are called half: tile/other/half, tile/tile/half" in done.stderr
 
 
+@pytest.mark.slow
 def test_bundled_cases_are_found_by_pattern_or_condition(tmp_path: Path) -> None:
     some = dmlconf_here(tmp_path, "list", "--case", "tile/documented/*")
     assert identifiers(some.stdout) == ["tile/documented/example-1-three-by-three"]

@@ -96,6 +96,7 @@ def test_outside_of_github_actions_there_are_no_annotations(tmp_path: Path) -> N
     assert "GITHUB_ACTIONS is not set" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_without_a_terminal_shows_each_quarter(
     tmp_path: Path,
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_run_without_a_terminal_shows_each_quarter(
     assert "cases" not in quiet.stderr
 
 
+@pytest.mark.slow
 def test_progress_is_shown_while_a_case_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

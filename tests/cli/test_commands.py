@@ -285,6 +285,7 @@ def test_operators_shows_the_facts_of_one_operator(
         assert text in one, text
 
 
+@pytest.mark.slow
 def test_operators_shows_conditions_of_support_tables(tmp_path: Path) -> None:
     lines = dmlconf_here(tmp_path, "operators", "REDUCE").stdout.splitlines()
     at = lines.index("If Function in ('ARGMIN', 'ARGMAX')")
@@ -299,6 +300,7 @@ def test_operators_describes_a_rule_of_several_candidates(tmp_path: Path) -> Non
     assert "one of several candidates if InterpolationMode == 'NEAREST_NEIGHBOR'" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["CONVOLUTION", "MULTIHEAD_ATTENTION1", "RESAMPLE3"])
 def test_operators_fits_80_columns_and_is_complete(tmp_path: Path, name: str) -> None:
     shown = dmlconf_here(tmp_path, "operators", name, COLUMNS="80").stdout
@@ -393,6 +395,7 @@ def test_verbose_shows_why_cases_are_unchecked(tmp_path: Path) -> None:
     assert reason not in dmlconf_here(tmp_path, "run", path).stdout
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_list_without_a_traceback(tmp_path: Path) -> None:
     if os.name == "nt":
         pytest.skip("a POSIX shell is needed")

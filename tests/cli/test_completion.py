@@ -63,6 +63,7 @@ def test_each_shell_has_a_completion_script(tmp_path: Path, shell: str) -> None:
     assert f"_DMLCONF_COMPLETE={shell}_complete" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_program_completes_operators_and_cases_for_bash(tmp_path: Path) -> None:
     def completed(words: str, number: int) -> list[str]:
         done = dmlconf(

@@ -128,6 +128,7 @@ def test_devices_are_listed_as_json() -> None:
     assert (second["feature_level"], second["refusal"]) == (None, "E_FAIL (it failed)")
 
 
+@pytest.mark.slow
 def test_missing_directml_gives_exit_code_4_and_advice(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "devices", "--directml", tmp_path / "DirectML.dll")
     assert (done.returncode, done.stdout) == (ExitCode.BACKEND, "")

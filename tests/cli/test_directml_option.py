@@ -102,6 +102,7 @@ def test_a_backends_path_overrides_option_directml(tmp_path: Path) -> None:
     assert "given.dll" not in done.stderr
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize("command", ["run", "devices"])
 def test_the_exit_code_is_4_for_a_text_file(tmp_path: Path, wsl: Path, command: str) -> None:
@@ -110,6 +111,7 @@ def test_the_exit_code_is_4_for_a_text_file(tmp_path: Path, wsl: Path, command: 
     assert_refused(tmp_path, wsl, command, file, f"{file} cannot be loaded as DirectML")
 
 
+@pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize("command", ["run", "devices"])
 def test_the_exit_code_is_4_for_another_library(tmp_path: Path, wsl: Path, command: str) -> None:
@@ -128,6 +130,7 @@ def assert_refused(directory: Path, wsl: Path, command: str, file: Path, message
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @on_linux
 def test_the_exit_code_is_4_for_a_missing_function(tmp_path: Path, wsl: Path) -> None:
     file = compile_library(MAKE_DEVICE, tmp_path / "libdirectml.so")

@@ -32,6 +32,7 @@ from tests.cli.process import beginning, dmlconf, dmlconf_here, text_of, write
 from tests.reports import logs
 
 
+@pytest.mark.slow
 def test_exit_code_is_0_if_no_verdict_fails(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", write(tmp_path))
     assert done.returncode == 0
@@ -59,6 +60,7 @@ def test_the_closing_sentence_agrees_with_the_exit_code() -> None:
     assert seen == set(HEADINGS)
 
 
+@pytest.mark.slow
 def test_exit_code_is_0_for_bundled_documented_cases(tmp_path: Path) -> None:
     names = ("ARGMAX", "ARGMIN", "DIAGONAL_MATRIX1", "GATHER", "JOIN", "ONE_HOT", "PADDING1")
     operators = [word for name in names for word in ("-o", name)]
@@ -93,12 +95,14 @@ def test_exit_code_is_1_if_a_verdict_fails(tmp_path: Path, fault: str, message: 
     assert "FAILED: 1 of 1 case fails the run" in done.stdout
 
 
+@pytest.mark.slow
 def test_exit_code_is_1_if_a_backend_hangs(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "faulty:hang", "--timeout", "0.5")
     assert done.returncode == 1
     assert "BROKEN tile/tile/stated: hang" in done.stdout
 
 
+@pytest.mark.slow
 def test_exit_code_is_1_if_option_x_stops_the_run(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", "-o", "TILE", "-b", "faulty:zeros", "-x")
     assert done.returncode == 1
@@ -204,6 +208,7 @@ def test_exit_code_is_5_if_no_case_is_selected(
     assert message in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "arguments"),
     [
@@ -219,6 +224,7 @@ def test_the_process_ends_with_the_exit_code(
     assert dmlconf(tmp_path, *arguments).returncode == code
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 def test_exit_code_is_6_if_the_run_is_interrupted(tmp_path: Path) -> None:
     path = write(tmp_path)
@@ -234,6 +240,7 @@ def test_exit_code_is_6_if_the_run_is_interrupted(tmp_path: Path) -> None:
     assert [verdict.status for verdict in read_log(log).verdicts] == [Status.NOT_RUN]
 
 
+@pytest.mark.slow
 def test_exit_code_is_70_for_a_bug(tmp_path: Path) -> None:
     """A package rich that fails stands for a bug in dmlconf."""
     (tmp_path / "rich").mkdir()

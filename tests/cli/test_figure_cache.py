@@ -332,6 +332,7 @@ def test_a_run_notes_whether_an_element_is_judged(
     assert ("the rules permit any value" in warnings(tmp_path)) != judged
 
 
+@pytest.mark.slow
 def test_every_run_warns_of_a_stale_recording(tmp_path: Path) -> None:
     write(tmp_path, UNSTATED, "gemm.yaml")
     (tmp_path / "recordings").mkdir()

@@ -67,6 +67,7 @@ def executed(folder: Path) -> str:
     return trace.read_text("utf-8") if trace.exists() else ""
 
 
+@pytest.mark.slow
 def test_workers_execute_no_module_of_the_working_folder(working_folder: Path) -> None:
     write(working_folder)
     done = run_installed(working_folder, "run", "tile.yaml", "-b", "faulty:zeros", "-j", "2")
@@ -74,6 +75,7 @@ def test_workers_execute_no_module_of_the_working_folder(working_folder: Path) -
     assert done.returncode == 1, done.stderr
 
 
+@pytest.mark.slow
 def test_comparing_recordings_executes_no_module_of_the_working_folder(
     working_folder: Path,
 ) -> None:
@@ -88,6 +90,7 @@ def test_comparing_recordings_executes_no_module_of_the_working_folder(
     assert "judging the outcomes" in done.stderr
 
 
+@pytest.mark.slow
 def test_strength_executes_no_module_of_the_working_folder(
     working_folder: Path,
 ) -> None:

@@ -52,6 +52,7 @@ def run_with_limits(directory: Path, *arguments: str) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.slow
 def test_a_list_of_cases_without_end_is_refused(tmp_path: Path) -> None:
     write(tmp_path)
     done = run_with_limits(tmp_path, "run", "tile.yaml", "--cases", "/dev/zero")
@@ -102,6 +103,7 @@ def test_the_matrices_of_a_file_share_one_budget_of_steps(tmp_path: Path) -> Non
     assert "more than 20,000,000 steps" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_condition_that_takes_too_many_steps_is_refused(tmp_path: Path) -> None:
     condition = "any(a + b + c < 0 for a in range(4096) for b in range(4096) for c in range(4096))"
     done = run_with_limits(tmp_path, "list", "-o", "TILE", "--where", condition)

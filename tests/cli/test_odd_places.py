@@ -30,6 +30,7 @@ def name_not_utf8(tmp_path: Path) -> str:
     return name
 
 
+@pytest.mark.slow
 def test_file_name_that_is_not_utf8_is_reported(tmp_path: Path, name_not_utf8: str) -> None:
     names = ("json:x.json", "junit:x.xml", "markdown:x.md", "text:x.txt")
     reports = [part for name in names for part in ("--report", name)]
@@ -93,6 +94,7 @@ def test_deleted_working_folder_gives_ordinary_exit_codes(tmp_path: Path) -> Non
     assert codes == expected_codes
 
 
+@pytest.mark.slow
 def test_report_into_a_pipe_without_reader_fails(tmp_path: Path) -> None:
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     os.mkfifo(tmp_path / "pipe")

@@ -199,6 +199,7 @@ def test_stale_recording_to_compare_with_gives_exit_code_4(
     assert not (tmp_path / "log.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_recording_of_another_suite_gives_exit_code_4(tmp_path: Path, recording: bytes) -> None:
     path = write_recording(tmp_path, recording)
     done = dmlconf_here(tmp_path, "run", "--against", f"recording:{path}", "--operator", "GATHER")
@@ -347,6 +348,7 @@ def test_wrong_arguments_of_record_are_refused(
     assert names_in(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_recorded_case_takes_less_than_100_bytes_on_average(
     tmp_path: Path,
 ) -> None:

@@ -115,6 +115,7 @@ def test_dispute_about_unchecked_recorded_outputs_is_no_problem(
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_recorded_outputs_are_checked_only_with_the_option_recordings(
     tmp_path: Path, cache: Path
 ) -> None:
@@ -136,6 +137,7 @@ def test_recorded_outputs_are_checked_only_with_the_option_recordings(
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_problems_found_in_a_file_are_cached(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +154,7 @@ def test_problems_found_in_a_file_are_cached(
     assert len(list(cache.iterdir())) == entries + 1
 
 
+@pytest.mark.slow
 def test_file_of_another_name_uses_no_cached_problems(tmp_path: Path, cache: Path) -> None:
     settings = {"DMLCONF_CACHE": str(cache)}
     for name in ("before.yaml", "after.yaml"):
@@ -160,6 +163,7 @@ def test_file_of_another_name_uses_no_cached_problems(tmp_path: Path, cache: Pat
         assert f"reduce/{Path(name).stem}/wrong[Mean=999]" in done.stderr
 
 
+@pytest.mark.slow
 def test_case_too_large_for_memory_is_not_cached_as_valid(tmp_path: Path, cache: Path) -> None:
     disputing = LARGE.format(mean=1).replace("    desc:", f"    {DISPUTE}\n    desc:")
     for content, complaint in (
@@ -175,6 +179,7 @@ def test_case_too_large_for_memory_is_not_cached_as_valid(tmp_path: Path, cache:
         assert (done.returncode, complaint in done.stderr) == (3, True), done.stderr
 
 
+@pytest.mark.slow
 def test_valid_file_is_checked_only_after_changes(tmp_path: Path, cache: Path) -> None:
     right, wrong = MEAN, MATRIX
     store = Store(cache)

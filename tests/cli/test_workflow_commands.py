@@ -53,6 +53,7 @@ def obeyed_commands(output: str) -> list[str]:
     return [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
 
 
+@pytest.mark.slow
 def test_a_message_of_a_plugin_is_no_workflow_command(tmp_path: Path) -> None:
     write(tmp_path)
     install_plugin(tmp_path, "speaking", code=PLUGIN)

@@ -239,6 +239,7 @@ WRITERS = {
 """Commands that write to the path `{}`."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_the_folders_that_an_output_needs_are_created(tmp_path: Path, name: str) -> None:
     failing = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "log.jsonl")

@@ -103,6 +103,7 @@ def test_made_cases_cover_missing_pairs(tmp_path: Path) -> None:
     assert before.missing[0] not in after.missing
 
 
+@pytest.mark.slow
 def test_made_cases_are_the_same_in_every_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +232,7 @@ def changed_to_have(
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -309,6 +311,7 @@ def test_tuples_of_indices_are_all_different(tmp_path: Path) -> None:
     assert all(row < 4 and column < 3 for row, column in tuples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "values"),
     [

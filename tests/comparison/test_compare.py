@@ -349,6 +349,7 @@ def test_a_share_with_failures_never_rounds_to_100_percent() -> None:
     assert board.cells["GATHER"][0].text == "99.9%, 1 fail"
 
 
+@pytest.mark.slow
 def test_certificates_and_recordings_are_compared_like_logs(
     tmp_path: Path,
 ) -> None:

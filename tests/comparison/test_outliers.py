@@ -37,6 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_run_that_alone_fails_or_passes_is_the_outlier(folder: Path) -> None:
     reference, right, wrong = (read_log(folder / name) for name in RUNS)
     found = outliers([reference, right, wrong])

@@ -60,6 +60,7 @@ def coverage_of_gemm(folder: Path) -> CombinationCoverage:
     return measure_combinations([operator("GEMM")], map(build, load_suite([path]).plan()))["GEMM"]
 
 
+@pytest.mark.slow
 def test_case_covers_only_the_pairs_of_its_values(tmp_path: Path) -> None:
     row = coverage_of_gemm(tmp_path)
     assert (("TransA", "TRANSPOSE"), ("square", "yes")) in row.covered
@@ -229,6 +230,7 @@ def test_data_have_the_class_of_their_values(
     assert class_of(np.array(values, data_type.dtype), data_type) == expected
 
 
+@pytest.mark.slow
 def test_coverage_combinations_counts_pairs_and_fails_below_a_share(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(CASES, encoding="utf-8")
     arguments = ["coverage", "few.yaml", "--combinations", "-o", "GEMM", "-q"]

@@ -132,6 +132,7 @@ def test_command_lists_missing_parts_and_fails_below_a_share(
     assert "is below 50%" in process.stderr
 
 
+@pytest.mark.slow
 def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(TWO_CASES, encoding="utf-8")
     process = dmlconf_here(
@@ -144,6 +145,7 @@ def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
     assert "- GATHER: no case" in (tmp_path / "coverage.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "shown", "left_out"),
     [

@@ -45,6 +45,7 @@ def plan() -> list[PlannedCase]:
     return list(load_suite(files, store=user_store()).plan())
 
 
+@pytest.mark.slow
 def test_every_case_of_a_model_names_its_network(plan: list[PlannedCase]) -> None:
     assert plan
     assert sum(each.cases for each in network_coverage(plan)) == len(plan)

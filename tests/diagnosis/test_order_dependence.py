@@ -199,6 +199,7 @@ def test_crash_of_a_case_alone_needs_no_earlier_case(
     )
 
 
+@pytest.mark.slow
 def test_impossible_output_folder_is_refused_before_the_search(
     tmp_path: Path, variables: dict[str, str]
 ) -> None:

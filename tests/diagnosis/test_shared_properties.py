@@ -295,6 +295,7 @@ def test_bound_of_over_five_digits_is_the_lower_number() -> None:
     assert round_number(1.23456781, 1.23456789, whole=False) == 1.23456781
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "beginning"),
     [

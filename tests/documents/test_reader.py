@@ -144,6 +144,7 @@ def in_flow_style(value: Any) -> str:
     return named[value] if value is None or isinstance(value, bool) else repr(value)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS, VALUES, min_size=1))
 def test_values_written_as_yaml_are_read_back(
     tmp_path_factory: pytest.TempPathFactory, values: dict[str, Any]

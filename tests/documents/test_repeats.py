@@ -21,6 +21,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(TREES)
 def test_tree_is_read_back_as_from_plain_json(tree: Any) -> None:
     read = json.loads(json.dumps(without_repeats(tree)))

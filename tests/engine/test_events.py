@@ -202,6 +202,7 @@ def test_log_of_a_resumed_run_is_not_kept() -> None:
     assert keeper.take_log() is None
 
 
+@pytest.mark.slow
 def test_script_in_docs_plugin_api_runs(tmp_path: Path) -> None:
     [code, *_] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert '"directml"' in code

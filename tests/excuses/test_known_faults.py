@@ -368,6 +368,7 @@ def part_with(identifiers: Iterable[str]) -> Suite:
     return bundled(*sorted(own | {name.partition("/")[0] for name in names - own}))
 
 
+@pytest.mark.slow
 def test_cases_that_faults_name_are_in_the_suite() -> None:
     faults = read_known_faults()
     # Cases that fuzzing makes are in no file.

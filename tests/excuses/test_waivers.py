@@ -271,6 +271,7 @@ def test_waiver_expires_after_its_last_day(tmp_path: Path) -> None:
         assert waivers.applied(case, outcome, failed).status is status
 
 
+@pytest.mark.slow
 def test_one_of_several_waivers_suffices(tmp_path: Path) -> None:
     crash = waiver(name="a-crash", failure="crash", bound=None)
     assert status_and_kind(run(tmp_path, SCALED, crash, waiver())) == ("waived", "waiver")
@@ -294,6 +295,7 @@ def test_crash_wrong_type_and_refusal_can_be_waived(
     assert status_and_kind(run(tmp_path, "faulty:wrong-type,on=two", wrong_type))[0] == "waived"
 
 
+@pytest.mark.slow
 def test_waivers_of_other_devices_do_not_apply(tmp_path: Path) -> None:
     # The adapter of the backend `faulty:scaled` is `scaled`.
     own = waiver(devices={"adapters": ["Scal*"]})

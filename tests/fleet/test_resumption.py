@@ -79,6 +79,7 @@ def test_last_verdict_without_a_newline_is_kept(tmp_path: Path, whole_log: list[
     assert len(read_log(log).verdicts) == 4
 
 
+@pytest.mark.slow
 def test_cases_that_an_interrupt_left_out_are_resumed(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     backend = "faulty:slow,seconds=0.2"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 import numpy as np
+import pytest
 
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import valid_case
@@ -49,6 +50,7 @@ def test_graphs_have_at_most_the_given_number_of_nodes() -> None:
     assert {len(case.graph.nodes) for case in graphs(5, 1)} == {1}
 
 
+@pytest.mark.slow
 def test_some_intermediates_are_read_twice_or_are_outputs() -> None:
     actual = graphs(60)
     feeders = [Counter(edge.from_node for edge in case.graph.intermediate_edges) for case in actual]

@@ -20,6 +20,7 @@ from dmlconf.fuzzing.invalid import breakable, invalid_case, invalid_desc
 SAMPLE = ["GATHER", "GEMM", "JOIN", "LSTM", "TILE"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLE)
 def test_case_breaks_only_the_constraint_that_it_names(name: str) -> None:
     constraints = breakable(operator(name))

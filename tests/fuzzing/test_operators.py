@@ -62,6 +62,7 @@ def test_other_seeds_and_numbers_make_other_cases() -> None:
     assert len({digest("GEMM", seed, number) for seed in range(4) for number in range(4)}) == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLE)
 def test_cases_are_valid_and_nearly_all_different(name: str) -> None:
     cases = [valid_case(operator_case(name, 1, number)) for number in range(20)]

@@ -21,6 +21,7 @@ NAMES = ("ELEMENT_WISE_CLIP_GRAD1", "FILL_VALUE_SEQUENCE", "LSTM", "PADDING1", "
 """Operators whose descs have activations, arrays, absent tensors, or scalars of any data type."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generate", [operator_case, invalid_case])
 def test_saved_case_is_the_same_case(
     tmp_path: Path, generate: Callable[[str, int, int], PlannedCase]

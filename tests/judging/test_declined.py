@@ -63,6 +63,7 @@ def test_declined_cases_beside_passes_fail_a_run_only_on_request(
     assert report["declined"] == {"GATHER": {"cases": len(declined), "of": total}}
 
 
+@pytest.mark.slow
 def test_compare_reports_a_declined_case_as_another_status(tmp_path: Path) -> None:
     for name, backend in (("one", "numpy"), ("other", DECLINES_SOME)):
         dmlconf_here(tmp_path, "run", *SELECTED, "-b", backend, "--log", f"{name}.jsonl")

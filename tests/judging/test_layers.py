@@ -85,6 +85,7 @@ def test_hundreds_of_layers_have_notes_of_their_networks() -> None:
     assert all(note and ", " in note and "(" in note for note in notes)
 
 
+@pytest.mark.slow
 def test_a_sample_of_layers_notices_wrong_outputs() -> None:
     assert len(sample()) > 12
     assert unnoticed(sample()) == []

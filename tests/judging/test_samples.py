@@ -203,6 +203,7 @@ def test_all_elements_are_compared_if_the_reference_has_the_digest(
     assert figures(actual).sample is None
 
 
+@pytest.mark.slow
 def test_a_sample_that_contradicts_the_reference_fails_unless_disputed(
     tmp_path: Path, case: Case
 ) -> None:

@@ -77,6 +77,7 @@ def test_each_explanation_has_known_changes_and_patterns_of_cases() -> None:
         assert explanation.cases, explanation.because
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_suite_has_only_explained_survivors() -> None:
     folders = sorted(cases_directory().iterdir())
     operators = [each for each in folders if each.name not in ("graphs", "shared")]

@@ -227,6 +227,7 @@ class TestSuite:
         logs = {path.name for path in (tmp_path / "logs").glob("*.jsonl")}
         assert logs == {"1.8.0.jsonl", "1.9.0.jsonl"}
 
+    @pytest.mark.slow
     def test_a_release_is_run_again_only_with_other_options(self, tmp_path: Path) -> None:
         picked = chosen(["1.8.0", "1.9.0"])
         run_suite(picked[:1], tmp_path, [], StandInLab(reports.PASSED))
@@ -236,6 +237,7 @@ class TestSuite:
         run_suite(picked, tmp_path, ["--quick"], lab)
         assert [version for version, _ in lab.calls] == ["1.9.0", "1.8.0", "1.9.0"]
 
+    @pytest.mark.slow
     def test_a_run_that_did_not_end_is_repeated(self, tmp_path: Path) -> None:
         picked = chosen(["1.8.0"])
         run_suite(picked, tmp_path, [], StandInLab(reports.PASSED, ends=False))

@@ -48,6 +48,7 @@ def test_unfused_activation_may_not_overflow_on_the_way(tmp_path: Path) -> None:
     assert not accepts(case, "OutputTensor", [np.inf])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "operator",
     [

@@ -150,6 +150,7 @@ def test_distances_keep_the_shape(data_type: DataType) -> None:
     assert ulp_distance(single, nan).tolist() == UNORDERED[values.itemsize]
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_ordered_bits_have_the_order_of_the_numbers(pair: tuple[DataType, Any, Any]) -> None:
     data_type, a, b = pair

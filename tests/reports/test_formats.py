@@ -146,6 +146,7 @@ assert [each.value for each in report.shell_complete(None, "c")] == ["csv"]
 """
 
 
+@pytest.mark.slow
 def test_new_format_needs_only_a_module_and_one_line(
     tmp_path: Path,
 ) -> None:

@@ -90,6 +90,7 @@ def test_the_time_of_the_root_is_that_of_the_run() -> None:
     assert junit_xml(logs.everything()).get("time") == "62.500"
 
 
+@pytest.mark.slow
 def test_passing_cases_of_a_matrix_share_an_element() -> None:
     verdicts = [
         logs.verdict(f"gather/matrix-{matrix}[DataType=FLOAT16,DimensionCount=5,Axis={axis}]")
@@ -199,6 +200,7 @@ def test_characters_that_change_how_text_is_shown_are_escaped(character: str) ->
     assert character.encode("unicode_escape").decode() in text
 
 
+@pytest.mark.slow
 def test_report_does_not_depend_on_the_hash_seed() -> None:
     script = (
         "from dmlconf.reports.runs import junit; from tests.reports import logs;"

@@ -56,6 +56,7 @@ def test_verdicts_in_columns_equal_verdict_objects(both: tuple[RunLog, RunLog]) 
     assert (columns.header, columns.footer) == (objects.header, objects.footer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_FORMATS)
 def test_every_report_is_equal_on_columns_and_objects(
     both: tuple[RunLog, RunLog], name: str
@@ -71,6 +72,7 @@ def new_columns() -> int:
     return sum(type(each).__module__ == "dmlconf.run_log.columns" for each in new)
 
 
+@pytest.mark.slow
 def test_columns_of_an_unused_log_are_freed_at_once(large: Path) -> None:
     gc.disable()
     try:
@@ -84,6 +86,7 @@ def test_columns_of_an_unused_log_are_freed_at_once(large: Path) -> None:
         gc.enable()
 
 
+@pytest.mark.slow
 def test_failures_with_nan_have_equal_earlier_cases_in_columns(
     tmp_path: Path,
 ) -> None:
@@ -151,6 +154,7 @@ def test_a_number_of_more_than_64_bits_is_read(tmp_path: Path) -> None:
     assert in_columns(path).verdicts[0].execution.sequence == 10**30
 
 
+@pytest.mark.slow
 def test_reported_verdict_takes_less_than_300_bytes(
     both: tuple[RunLog, RunLog], tmp_path: Path
 ) -> None:

@@ -63,6 +63,7 @@ def test_every_report_shows_a_log_of_0_1_0(name: str, path: Path) -> None:
         validator(bundled_schema("report")).validate(json.loads(text))
 
 
+@pytest.mark.slow
 def test_logs_of_0_1_0_are_compared_and_scored(tmp_path: Path) -> None:
     base, new = str(STOPPED), str(WAIVED)
     done = dmlconf_here(
@@ -81,6 +82,7 @@ def reports(formats: Iterable[str], path: Path) -> list[str]:
     return [word for name in formats for word in ("--report", f"{name}:{path}.{name}")]
 
 
+@pytest.mark.slow
 def test_a_history_takes_logs_of_0_1_0(tmp_path: Path) -> None:
     history = ("--database", str(tmp_path / "history.sqlite"))
     done = dmlconf_here(tmp_path, "history", "add", *history, *map(str, STATUSES))

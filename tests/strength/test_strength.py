@@ -214,6 +214,7 @@ def test_command_refuses_unknown_formats_and_shares_above_100(
     assert value in process.stderr
 
 
+@pytest.mark.slow
 def test_two_processes_find_the_same_as_one_process() -> None:
     plan = [p for p in bundled("tile").plan() if "invalid" not in p.template.tags][:40]
     steps: list[int] = []

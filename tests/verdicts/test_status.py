@@ -147,6 +147,7 @@ def test_documentation_lists_every_status() -> None:
         assert re.search(row, text), status
 
 
+@pytest.mark.slow
 def test_one_definition_makes_a_new_status_known_to_all_reports(tmp_path: Path) -> None:
     package = tmp_path / "dmlconf"
     shutil.copytree(Path(dmlconf.__file__).parent, package)  # With what Python compiled.

@@ -280,6 +280,7 @@ def unusual(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, li
 THIRD_BROKEN = [Status.PASSED, Status.PASSED, Status.BROKEN, Status.PASSED, Status.PASSED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("misbehaviour", _NAMES_OF_OUTCOMES)
 def test_a_malformed_outcome_breaks_only_its_own_case(
     malformed: tuple[int, dict[str, list[Verdict]]], misbehaviour: str
@@ -317,12 +318,14 @@ def test_too_many_outcomes_break_the_last_case(folder: Path, misbehaviour: str) 
     assert "1 broken" in alone.stdout
 
 
+@pytest.mark.slow
 def test_none_in_place_of_outcomes_breaks_every_case(folder: Path) -> None:
     code, actual, message = run_five_cases(folder, "nothing")
     assert (code, actual) == (1, [Status.BROKEN] * 5)
     assert "NoneType" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("misbehaviour", _NAMES_OF_HARMLESS)
 def test_right_outcomes_of_unusual_form_pass(
     unusual: tuple[int, dict[str, list[Verdict]]], misbehaviour: str
@@ -356,6 +359,7 @@ def test_backend_that_cannot_start_or_describe_itself_is_refused(
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_details_that_cannot_be_unpickled_break_no_case(folder: Path) -> None:
     code, actual, _ = run_five_cases(folder, "poisonous details")
     assert (code, actual) == (0, [Status.PASSED] * 5)
@@ -370,6 +374,7 @@ def test_malformed_outcome_is_an_error_of_the_backend(
     assert "arrays['OutputTensor'] is a list, not a NumPy array" in reason.message
 
 
+@pytest.mark.slow
 def test_output_with_too_many_elements_is_a_failure(folder: Path) -> None:
     code, verdicts = run(folder, "longer")
     assert code == 1

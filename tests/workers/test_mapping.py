@@ -77,6 +77,7 @@ def sleep_or_wait_for_a_sleeper(item: tuple[Path, bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_results_come_in_the_order_of_the_items(jobs: int) -> None:
     with in_processes(jobs, State.start, (100,)) as mapped:

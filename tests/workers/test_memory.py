@@ -129,6 +129,7 @@ def test_invalid_or_too_large_memory_limit_is_ignored(
     assert machine_memory() == whole
 
 
+@pytest.mark.slow
 def test_a_case_beyond_the_memory_limit_is_unsupported(tmp_path: Path) -> None:
     file = write_relu(tmp_path, 64)
     done = dmlconf(tmp_path, "run", file, "--log", "x.jsonl", **{LIMIT_VARIABLE: "512"})
@@ -159,6 +160,7 @@ def test_case_with_inputs_of_32_tib_is_unsupported(
     assert "1 unsupported" in process.stdout, process.stdout + process.stderr
 
 
+@pytest.mark.slow
 def test_case_of_much_memory_runs_in_another_process(tmp_path: Path) -> None:
     """Only another process needs a temporary folder.
 

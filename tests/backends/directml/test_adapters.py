@@ -90,6 +90,7 @@ def directml(wsl_folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(wsl_folder / "libdirectml.so")
 
 
+@pytest.mark.slow
 def test_the_properties_of_dxcores_adapters_are_read(directml: str) -> None:
     with Adapters(library.load(directml)) as adapters:
         first, second = adapters.found
@@ -107,6 +108,7 @@ def test_the_properties_of_dxcores_adapters_are_read(directml: str) -> None:
     assert (second.index, second.driver_version, second.software) == (1, None, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dying", [0, 1])
 def test_driver_crash_is_reported_only_for_its_adapter(
     directml: str, dying: int, monkeypatch: pytest.MonkeyPatch

@@ -82,6 +82,7 @@ def test_implied_total_size_is_not_read_back() -> None:
     assert decoded["OutputTensor"] is None
 
 
+@pytest.mark.slow
 @for_each(operator_names())
 def test_a_desc_of_every_operator_is_read_back(name: str) -> None:
     entry = operator(name)

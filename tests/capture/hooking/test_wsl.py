@@ -62,6 +62,7 @@ def capture_application(tmp_path: Path, wsl: Path, capfd: pytest.CaptureFixture[
     return capturing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
 def test_operators_and_graphs_become_cases(
     tmp_path: Path, capture_application: Capturing, library: str
@@ -85,6 +86,7 @@ def test_operators_and_graphs_become_cases(
     assert "descriptors-volatile" in cases["graphs/captured/graph-1-of-2-nodes"].tags
 
 
+@pytest.mark.slow
 def test_library_with_a_hash_in_its_name_is_captured(
     tmp_path: Path, wsl: Path, capture_application: Capturing
 ) -> None:
@@ -94,6 +96,7 @@ def test_library_with_a_hash_in_its_name_is_captured(
     assert "Captured 1 graph" in stderr
 
 
+@pytest.mark.slow
 def test_data_of_dispatches_is_that_of_the_application(
     tmp_path: Path, capture_application: Capturing
 ) -> None:
@@ -110,6 +113,7 @@ def test_data_of_dispatches_is_that_of_the_application(
     assert judged.returncode == 0, judged.stderr
 
 
+@pytest.mark.slow
 def test_dispatch_keeps_tensors_bound_at_its_submission(tmp_path: Path, wsl: Path) -> None:
     script = """
 hooks = capture()
@@ -127,6 +131,7 @@ assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
     assert first == second
 
 
+@pytest.mark.slow
 def test_tensors_that_a_command_list_uploads_are_captured(tmp_path: Path, wsl: Path) -> None:
     # Command lists of run_cases.py upload the inputs.
     given = tmp_path / "given"
@@ -143,6 +148,7 @@ def test_tensors_that_a_command_list_uploads_are_captured(tmp_path: Path, wsl: P
     assert judged.returncode == 0, judged.stderr
 
 
+@pytest.mark.slow
 def test_option_data_weights_keeps_only_weights(
     tmp_path: Path, capture_application: Capturing
 ) -> None:
@@ -153,6 +159,7 @@ def test_option_data_weights_keeps_only_weights(
     assert not np.array_equal(inputs["ATensor"].ravel(), np.array(A, np.float32))
 
 
+@pytest.mark.slow
 def test_failures_of_dmlconf_do_not_reach_the_application(capture_application: Capturing) -> None:
     results, stderr = capture_application(
         "application.so", "--data", "all", STANDIN_MOST_COPIES="0"
@@ -163,6 +170,7 @@ def test_failures_of_dmlconf_do_not_reach_the_application(capture_application: C
     assert "Captured 1 graph" in stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "most"), [("graph", 0), ("graph", 1), ("add", 0), ("add", 1), ("add", 2)]
 )
@@ -209,6 +217,7 @@ assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
     assert [*operator.weights] == ["BTensor"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
 def test_device_made_before_the_hooks_is_watched(tmp_path: Path, wsl: Path, library: str) -> None:
     script = """
@@ -231,6 +240,7 @@ assert alive() == (0, 0)
     assert [len(found.graphs), len(found.dispatches)] == [1, 2]
 
 
+@pytest.mark.slow
 def test_library_bound_before_the_hooks_makes_watched_devices(tmp_path: Path, wsl: Path) -> None:
     # Without a device of dmlconf's own, only the application's next device is watched.
     script = """
@@ -248,6 +258,7 @@ hooks.end()
     assert [len(found.graphs), found.devices, len(found.dispatches)] == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["application.so", "late.so"])
 def test_nothing_is_recorded_after_the_hooks_end(tmp_path: Path, wsl: Path, library: str) -> None:
     # Byte 16 of _r_debug has the address of a function that the dynamic linker calls when it loads
@@ -274,6 +285,7 @@ assert (folder / "journal.jsonl").read_bytes() == journal
     assert [found.devices, len(found.graphs), len(found.dispatches)] == [1, 0, 1]
 
 
+@pytest.mark.slow
 def test_library_that_is_loaded_again_is_watched_again(tmp_path: Path, wsl: Path) -> None:
     script = """
 hooks = capture()
@@ -316,6 +328,7 @@ time.sleep(300)
 """
 
 
+@pytest.mark.slow
 def test_second_ctrl_c_kills_a_program_that_ignores_one(tmp_path: Path, wsl: Path) -> None:
     (tmp_path / "stubborn.py").write_text(IGNORES_CTRL_C, encoding="utf-8")
     command = ("capture", "-o", "cases", "--", "stubborn.py")

@@ -58,6 +58,7 @@ def meets(case: Case, condition: Expression) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beginning", "condition", "elements"), CONDITIONS)
 def test_reduced_case_is_small_and_candidates_are_valid(
     beginning: str, condition: str, elements: int
@@ -81,6 +82,7 @@ def test_reduced_case_is_small_and_candidates_are_valid(
         assert shapes == given
 
 
+@pytest.mark.slow
 def test_each_reduced_case_is_smaller_than_the_previous_one() -> None:
     smaller: list[Case] = []
     case = case_that_meets("gemm/", "Products > 8")

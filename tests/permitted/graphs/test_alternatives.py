@@ -65,6 +65,7 @@ def test_a_node_may_flush_a_subnormal_number(tmp_path: Path, name: str) -> None:
     assert not accepts(case, "y", wrong)
 
 
+@pytest.mark.slow
 def test_each_node_may_flush_a_subnormal_number_on_its_own(tmp_path: Path) -> None:
     """Two nodes read 1.1e-38."""
     nodes = """

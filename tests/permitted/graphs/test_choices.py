@@ -418,11 +418,13 @@ def nearly_equal(tmp_path: Path, text: str) -> Case:
     return graph_case(tmp_path, text.replace("VALUES", NEARLY_EQUAL).replace("SIZE", "41"))
 
 
+@pytest.mark.slow
 def test_argmax_gives_only_indices_of_possible_maxima(tmp_path: Path) -> None:
     case = nearly_equal(tmp_path, GREATEST)
     assert [index for index in range(41) if passes(case, "y", [index])] == list(range(40))
 
 
+@pytest.mark.slow
 def test_each_rank_accepts_only_possible_indices(tmp_path: Path) -> None:
     case = nearly_equal(tmp_path, LEAST_TWO)
     assert [index for index in range(40) if passes(case, "y", [40, index])] == list(range(40))

@@ -143,6 +143,7 @@ TWO_COMPARISONS = """
     desc: {ATensor: equals, BTensor: other, OutputTensor: {Sizes: [2, 2], DataType: UINT8}}"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["AND", "XOR"])
 def test_and_and_xor_in_doubt_may_be_0_or_1(tmp_path: Path, operator: str) -> None:
     nodes = TWO_COMPARISONS.replace("OPERATOR", operator) + cast("node", "both")

@@ -132,6 +132,7 @@ def test_only_nan_is_right_if_a_variance_is_negative(tmp_path: Path) -> None:
         assert not accepts(case, "y", [wrong]), wrong
 
 
+@pytest.mark.slow
 def test_a_norm_near_zero_permits_any_quotient(tmp_path: Path) -> None:
     """A softmax adds up to about 1; with an Epsilon of -1, the norm is about 0."""
     inputs = "\n  x: {Sizes: [8, 13], DataType: FLOAT16, fill: {normal: {seed: 1}}}"

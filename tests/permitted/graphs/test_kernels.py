@@ -227,6 +227,7 @@ def test_a_kernel_may_keep_float32_between_some_nodes_only(
     assert not passes(case, {"y": (sums["y"] + 0.25).astype(np.float16)})
 
 
+@pytest.mark.slow
 def test_a_kernel_may_truncate_all_that_it_stores() -> None:
     suite = bundled("graphs/attention.yaml")
     [planned] = [

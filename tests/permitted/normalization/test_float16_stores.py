@@ -222,6 +222,7 @@ def kernels(names: str) -> Iterator[Kernel]:
         yield Kernel(frozenset(), last, last, total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identifier", CASES)
 def test_kernels_that_store_intermediates_are_accepted(identifier: str) -> None:
     run, names = CASES[identifier]

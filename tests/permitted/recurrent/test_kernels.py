@@ -59,6 +59,7 @@ def assert_agree(one: Array, other: Array) -> None:
         np.testing.assert_array_less(other[~same], 2 * one[~same])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["gru", "lstm", "rnn"])
 def test_errors_of_kernels_simulated_together_and_alone_agree(
     operator: str, monkeypatch: pytest.MonkeyPatch
@@ -76,6 +77,7 @@ def test_errors_of_kernels_simulated_together_and_alone_agree(
             np.testing.assert_allclose(sum(one) / 2, sum(other) / 2, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", ["gru", "lstm", "rnn"])
 def test_errors_of_sequences_simulated_alone_and_in_a_batch_agree(
     operator: str, monkeypatch: pytest.MonkeyPatch

@@ -52,6 +52,7 @@ def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> Err
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
 @pytest.mark.parametrize("operator", ["RNN", "GRU"])
 def test_error_stays_small_over_60_steps(operator: str, data_type: DataType) -> None:

@@ -139,6 +139,7 @@ def right_results(dtype: type, weights: str, seed: int, before: bool) -> Right:
     return Right(expected[:, 0], limit[:, 0], spans)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("weights", ["random", "equal"])
 @pytest.mark.parametrize(
@@ -216,6 +217,7 @@ def test_making_errors_independent_keeps_limits_of_sums() -> None:
     np.testing.assert_allclose(state.times(matrix, sources).limit, expected)
 
 
+@pytest.mark.slow
 def test_wide_state_keeps_256_errors_and_doubles_limits() -> None:
     """Ten steps add 600 errors each."""
     generator = np.random.default_rng(2)

@@ -82,6 +82,7 @@ def part(index: int, parts: int, first: int, last: int) -> range:
     return range(begin + first, end + first)
 
 
+@pytest.mark.slow
 @given(
     SEEDS,
     st.integers(1, 3),

@@ -184,6 +184,7 @@ def test_elements_with_neighbours_of_weight_0_are_exact() -> None:
     assert permitted[1:-1:2].all()
 
 
+@pytest.mark.slow
 @given(SIZES, MODES, SCALES, st.integers(0, 99))
 def test_results_of_the_reference_are_among_their_candidates(
     sizes: list[int], mode: str, scale: float, seed: int
@@ -201,6 +202,7 @@ def test_results_of_the_reference_are_among_their_candidates(
         assert np.logical_or.reduce(within).all()
 
 
+@pytest.mark.slow
 @given(st.sampled_from([1.5, 3.0, 0.7, 5.0]), st.integers(0, 99), st.booleans())
 def test_coordinates_may_be_quotients_or_products(
     scale: float, seed: int, reciprocal: bool

@@ -97,6 +97,7 @@ def test_max_pooling_finds_the_first_maximum_of_windows(window: Window, seed: in
         assert (actual[position], chosen[position]) == expected
 
 
+@pytest.mark.slow
 @given(WINDOWS, SEEDS, st.booleans())
 def test_average_pooling_counts_padding_only_if_padding_is_included(
     window: Window, seed: int, included: bool
