@@ -15,6 +15,7 @@ from dmlconf.backends.registry import parse
 from dmlconf.engine.session import reference
 from dmlconf.excuses.known_fault_file import known_faults
 from dmlconf.judging.judge import judge
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 from dmlconf.verdicts.verdict import Status
 from tests.graphs.suites import graph_case
@@ -107,6 +108,44 @@ def test_other_nodes_beside_the_normalization(
 ) -> None:
     wrong = Outputs({**RIGHT, "y": right, "w": TOO_EARLY})
     assert waiving_fault(tmp_path, GRAPH % node, wrong) == name
+
+
+GRAPH_OF_SOFTMAX = f"""
+inputs:
+  x: {{Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [1, 3, 1, 3]}}
+  f: {{Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [1, 2, 3, 4]}}
+nodes:
+  y: %s
+  z: %s
+  w: {NEGATE % "z"}
+outputs: {{y: y, z: z, w: w}}
+"""
+CONVOLUTION = (
+    "{operator: CONVOLUTION, desc: {InputTensor: x, FilterTensor: f, OutputTensor: {Sizes: %s, "
+    "DataType: FLOAT32}, Mode: CROSS_CORRELATION, Direction: %s, Strides: %s, Dilations: [1, 1], "
+    "StartPadding: [0, 0], EndPadding: [0, 0], OutputPadding: %s, GroupCount: 1}}"
+)
+
+
+@pytest.mark.parametrize("step", ["ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX"])
+@pytest.mark.parametrize(
+    ("sizes", "direction", "strides", "padding", "name"),
+    [
+        ("[1, 1, 2, 1]", "FORWARD", "[1, 1]", "[1, 0]", NAME),
+        ("[1, 1, 4, 4]", "BACKWARD", "[2, 2]", "[0, 0]", NAME),
+        ("[1, 1, 4, 3]", "BACKWARD", "[2, 1]", "[0, 0]", ""),
+        ("[1, 1, 1, 1]", "FORWARD", "[1, 1]", "[0, 0]", ""),
+    ],
+)
+def test_softmax_beside_a_convolution(
+    tmp_path: Path, step: str, sizes: str, direction: str, strides: str, padding: str, name: str
+) -> None:
+    softmax = f"{{operator: {step}, desc: {{InputTensor: x, OutputTensor: {{}}}}}}"
+    text = GRAPH_OF_SOFTMAX % (CONVOLUTION % (sizes, direction, strides, padding), softmax)
+    right = evaluate(graph_case(tmp_path, text))
+    for output, expected in (("w", name), ("z", "")):
+        wrong = Outputs({**right, output: right[output] + 7})
+        assert waiving_fault(tmp_path, text, wrong) == expected
 
 
 RECURRENT = f"""
