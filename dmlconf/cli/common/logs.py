@@ -47,7 +47,7 @@ KEPT_BYTES: Final = 512 << 20
 """If logs take more bytes than this, the oldest are removed, except the latest log and those that
 `KEPT_WHILE_WRITTEN` keeps."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
-"""A log that was written to within this time is never removed: its run may still go on."""
+"""A log that was written to within this time is never removed: its run may still read it."""
 _FIRST_BYTES: Final = 1 << 16
 """A log is created only if this many bytes fit on the disk."""
 
@@ -138,10 +138,15 @@ def _new_log(directory: Path, mode: int) -> Path:
 
 
 def _remove(log: Path) -> None:
-    """Remove a log, and the failing cases that `fuzz` has written beside it."""
+    """Remove a log, and the failing cases that `fuzz` has written beside it.
+
+    A log to which a run is writing stays, even if that run has been stopped for a long time.
+    """
     try:
-        log.unlink(missing_ok=True)
-    except OSError:  # It is another user's in a shared folder, or open on Windows.
+        FileLock(log).remove()
+    except (LockedError, OSError):  # It may be another user's in a shared folder.
+        return
+    if log.exists():  # It is open on Windows.
         return
     failing = log.with_suffix(".failures")
     if failing.exists():
@@ -256,11 +261,14 @@ def require_unchanged(path: Path, stream: IO[str], begin: int, digest: str, foot
 
 
 @contextmanager
-def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str]]:
+def opened_log(
+    path: Path, earlier: EarlierRun | None = None, *, resume: bool = False
+) -> Iterator[IO[str]]:
     """Open a run log for writing, and lock it against other runs.
 
     Args:
         earlier: the run in the log to continue; None to empty the log first.
+        resume: whether a log without an `earlier` run must not have got a run since then.
 
     Raises:
         click.UsageError: the file cannot be written or is not a regular file, or another run writes
@@ -269,7 +277,7 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
     try:
         lock = FileLock(path)
         try:
-            stream = _stream(path, earlier)
+            stream = _stream(path, earlier, resume=resume)
         except BaseException:
             lock.release()
             raise
@@ -287,14 +295,23 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
         lock.release()
 
 
-def _stream(path: Path, earlier: EarlierRun | None) -> IO[str]:
+def _stream(path: Path, earlier: EarlierRun | None, *, resume: bool) -> IO[str]:
     if not stat.S_ISREG(path.stat().st_mode):
         message = "not a regular file; reports are read from the log, so it must be one"
         raise click.UsageError(printable(f"--log {path}: {message}"))
-    if earlier is not None and path.stat().st_size != earlier.size:
+    if (resume or earlier is not None) and _was_written_meanwhile(path, earlier):
         message = "another run wrote to it meanwhile; give each run its own log"
         raise click.UsageError(printable(f"--resume {path}: {message}"))
     if earlier is not None:
         return _cut(path, earlier.end)
     # Windows must not change line ends, since `require_unchanged` checks a digest of the text.
     return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _was_written_meanwhile(path: Path, earlier: EarlierRun | None) -> bool:
+    """Return whether another run has written to a log since `earlier` was read from it."""
+    if earlier is not None:
+        return path.stat().st_size != earlier.size
+    from dmlconf.run_log.earlier import read_earlier
+
+    return read_earlier(path) is not None

@@ -193,7 +193,7 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
             if earlier is not None and earlier.complete:
                 run_through(engine, lambda event: None, consumers)
             else:
-                with opened_log(log, earlier) as stream:
+                with opened_log(log, earlier, resume=shown.resume) as stream:
                     writer, begin = LogWriter(stream), stream.tell()
                     failing = earlier is not None and earlier.failures > 0
                     keep = logging_to(writer, failing=failing)
