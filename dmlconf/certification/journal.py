@@ -80,9 +80,10 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         with suppress(OSError):  # Closing flushes again what could not be written.
             self._stream.close()
-        self._lock.release()
-        if self._done:  # Windows does not remove open files.
-            self._path.unlink(missing_ok=True)
+        if self._done:
+            self._lock.remove()
+        else:
+            self._lock.release()
 
     def done(self) -> None:
         """Remove the file at the end of the context."""
