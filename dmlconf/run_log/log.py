@@ -268,7 +268,7 @@ def _read(path: Path, own: bool, keep: Callable[[Verdict], Verdict], most_object
     if header is None:
         raise not_a_log(path, 1, "the file is empty")
     repeated = logged.repeated()
-    if not header.selected and footer is None:
+    if not header.selected:
         header = replace(header, selected=_begun(logged))
     if not own:
         _check_consistency(path, header, logged, repeated, footer)

@@ -23,7 +23,7 @@ class LockedError(Exception):
 
 
 class FileLock:
-    """A lock on a file, which is held until `release`, `remove` or the end of the process."""
+    """A lock on a file, held until `release`, `remove`, `replace_by` or the end of the process."""
 
     def __init__(self, path: Path) -> None:
         """Take the lock; the file is created if necessary.
@@ -58,6 +58,16 @@ class FileLock:
         """
         _remove(self._descriptor, self._path)
 
+    def replace_by(self, other: Path) -> None:
+        """Move another file to the path of this one, and release the lock.
+
+        On POSIX, nobody else holds the lock of a file that this replaces.
+
+        Raises:
+            OSError: the file cannot be replaced.
+        """
+        _replace(self._descriptor, other, self._path)
+
 
 if sys.platform == "win32":
     import msvcrt
@@ -75,6 +85,11 @@ if sys.platform == "win32":
         os.close(descriptor)
         with suppress(OSError):
             path.unlink()
+
+    def _replace(descriptor: int, other: Path, path: Path) -> None:
+        # The file is not replaced while this or another process has it open.
+        os.close(descriptor)
+        other.replace(path)
 else:
     import fcntl
 
@@ -92,3 +107,9 @@ else:
         with suppress(OSError):
             path.unlink()
         os.close(descriptor)
+
+    def _replace(descriptor: int, other: Path, path: Path) -> None:
+        try:
+            other.replace(path)
+        finally:
+            os.close(descriptor)

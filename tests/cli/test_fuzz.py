@@ -1,6 +1,6 @@
 """`dmlconf fuzz` runs generated cases, and saves those that fail.
 
-The tested code is in `dmlconf/cli/commands/running/fuzz.py`,
+The tested code is in `dmlconf/cli/commands/running/fuzz.py`, `dmlconf/cli/common/logs.py`,
 `dmlconf/cli/runs/fuzz_reduction.py`, `dmlconf/fuzzing/plan.py` and `dmlconf/fuzzing/saving.py`.
 """
 
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dmlconf.cli.commands.running import fuzz
+from dmlconf.run_log.log import LogWriter, RunLog, read_log
 from tests.cli.process import dmlconf_here
 
 NEGATED = "faulty:negated,where=Axis > 1"
@@ -103,6 +105,24 @@ def test_a_run_limited_by_time_ends_with_a_consistent_log(tmp_path: Path) -> Non
     header = json.loads((tmp_path / "run.jsonl").read_text("utf-8").splitlines()[0])
     assert header["selected"] == len(verdicts(tmp_path / "run.jsonl")) > 0
     assert dmlconf_here(tmp_path, "report", "run.jsonl").returncode == 0
+
+
+@pytest.mark.fuzz
+def test_run_limited_by_time_that_dies_while_it_counts_cases_loses_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged = 0
+
+    def die(log: RunLog, writer: LogWriter) -> None:
+        nonlocal logged
+        logged = len(log.verdicts)
+        writer.header(log.header)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fuzz, "rewrite", die)
+    dmlconf_here(tmp_path, *FUZZ, "--time", "0.1", "--log", "run.jsonl")
+    assert len(read_log(tmp_path / "run.jsonl").verdicts) == logged > 0
+    assert {file.name for file in tmp_path.glob("*.jsonl")} == {"run.jsonl"}
 
 
 @pytest.mark.fuzz

@@ -1,7 +1,8 @@
 """`dmlconf merge` makes one log of those of shards, names missing ones, and refuses other logs.
 
 The tested code is in `dmlconf/run_log/merging.py`, `dmlconf/run_log/header_differences.py`,
-`dmlconf/cli/commands/results/merge.py` and `dmlconf/reports/runs/summary.py`.
+`dmlconf/cli/commands/results/merge.py`, `dmlconf/cli/common/logs.py` and
+`dmlconf/reports/runs/summary.py`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
+from dmlconf.cli.common.logs import opened_log
 from dmlconf.run_log.log import read_log
+from dmlconf.run_log.merging import Merger
 from dmlconf.verdicts.verdict import Status
 from tests.cli.process import dmlconf_here, write
 from tests.fleet.suites import MATRIX, untimed
@@ -54,6 +58,25 @@ def test_merged_log_equals_that_of_one_run(shards: Path) -> None:
     report = json.loads((shards / "report.json").read_text("utf-8"))
     assert report["summary"]["passed"] == 3
     assert report["run"]["complete"]
+
+
+def test_log_of_a_run_that_begins_during_a_merge_is_not_replaced(
+    shards: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_merged = Merger.write
+    with ExitStack() as stack:
+
+        def begin_and_write(merger: Merger, stream: IO[str]) -> None:
+            log = stack.enter_context(opened_log(shards / "merged.jsonl"))
+            log.write("of the run\n")
+            log.flush()
+            write_merged(merger, stream)
+
+        monkeypatch.setattr(Merger, "write", begin_and_write)
+        done = dmlconf_here(shards, *MERGE)
+        assert done.returncode == 2
+        assert "-o merged.jsonl: a run is writing to it" in done.stderr
+        assert (shards / "merged.jsonl").read_text("utf-8") == "of the run\n"
 
 
 def test_merged_log_renumbers_worker_processes(tmp_path: Path) -> None:

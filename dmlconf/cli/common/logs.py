@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import file_digest
@@ -33,6 +33,7 @@ __all__ = [
     "new_log",
     "new_temporary_log",
     "opened_log",
+    "replace_log",
     "require_unchanged",
     "state_directory",
     "temporary_log_directory",
@@ -293,6 +294,34 @@ def opened_log(
         with suppress(OSError):  # Every line was flushed.
             stream.close()
         lock.release()
+
+
+def replace_log(option: str, path: Path, write: Callable[[IO[str]], None]) -> None:
+    """Write a whole log in place of one that may exist, unless a run is writing to that one.
+
+    Args:
+        option: the option that names the log, for messages.
+        write: writes the new log; if it fails, the old one stays.
+
+    Raises:
+        click.UsageError: a run is writing to the log.
+        LogWriteError: the log cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        if path.exists():
+            FileLock(path).release()  # Writing may take a while.
+        try:
+            with temporary.open("w", encoding="utf-8", newline="\n") as stream:
+                write(stream)
+            FileLock(path).replace_by(temporary)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except LockedError as error:
+        message = f"{option} {path}: a run is writing to it; give this log its own name"
+        raise click.UsageError(printable(message)) from error
+    except OSError as error:
+        raise LogWriteError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _stream(path: Path, earlier: EarlierRun | None, *, resume: bool) -> IO[str]:

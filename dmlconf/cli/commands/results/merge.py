@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import click
 
 from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.logs import replace_log
 from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.reporting import (
@@ -28,7 +28,6 @@ from dmlconf.reports.formats import RUN_FORMATS
 from dmlconf.run_log.log import LogWriteError, read_log
 from dmlconf.run_log.merging import Merger
 from dmlconf.verdicts.verdict import Status
-from dmlconf.workers.locks import FileLock, LockedError
 
 __all__ = ["command"]
 
@@ -81,7 +80,7 @@ def command(
     files = files_of(reports)
     prepare_files([(f"-o {output}", output), *files], inputs=logs, log=output)
     try:
-        _write(merger, output)
+        replace_log("-o", output, merger.write)
     except LogWriteError as error:
         say(f"Error: {error}")
         return ExitCode.OUTPUT
@@ -91,22 +90,3 @@ def command(
     for complaint in (*merger.divided_differently(), *merger.ended_early(), *complaints):
         say(f"Error: {complaint}")
     return code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
-
-
-def _write(merger: Merger, output: Path) -> None:
-    """Replace the output by the merged log, unless a run is writing to the output."""
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
-    try:
-        if output.exists():
-            FileLock(output).release()
-        try:
-            with temporary.open("w", encoding="utf-8") as stream:
-                merger.write(stream)
-            temporary.replace(output)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except LockedError as error:
-        message = f"-o {output}: a run is writing to it; give the merged log its own name"
-        raise click.UsageError(printable(message)) from error
-    except OSError as error:
-        raise LogWriteError(f"{output} cannot be written: {error.strerror or error}") from error

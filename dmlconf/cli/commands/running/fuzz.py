@@ -20,7 +20,7 @@ from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.common.logs import opened_log, require_unchanged
+from dmlconf.cli.common.logs import opened_log, replace_log, require_unchanged
 from dmlconf.cli.common.parameter_types import Number, WholeNumber
 from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.options.backend import backend_option, color_option, early_end_options
@@ -41,7 +41,7 @@ from dmlconf.cli.output.files import require_folder
 from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.output.progress import advancing, progress
 from dmlconf.cli.runs.fuzz_reduction import Trial, reduce_groups
-from dmlconf.cli.runs.logged_run import default_log, failures_folder
+from dmlconf.cli.runs.logged_run import default_log, failures_folder, is_in_memory
 from dmlconf.diagnosis.shared_properties import shared_properties
 from dmlconf.engine.consumers import logging_to, run_through
 from dmlconf.engine.core import Engine
@@ -264,12 +264,10 @@ def command(
             writer, begin = LogWriter(stream), stream.tell()
             footer = run_through(engine, logging_to(writer), consumers)
             require_unchanged(log, stream, begin, writer.digest, footer)
+        written = read_log(log, own=True)
+        if total is None:  # The header lacks the number of cases.
+            _rewrite(log, written)
             written = read_log(log, own=True)
-            if len(written.verdicts) != written.header.selected:  # With --time, the header has 0.
-                stream.seek(0)
-                stream.truncate()
-                rewrite(written, LogWriter(stream))
-                written = read_log(log, own=True)
         shown = show(
             written,
             reports,
@@ -321,6 +319,15 @@ def _rounds(
         yield batch
         if end is not None and monotonic() >= end:
             return
+
+
+def _rewrite(path: Path, log: RunLog) -> None:
+    """Write a log with the number of cases; unless it is in memory, it is replaced at once."""
+    if is_in_memory(path):
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            rewrite(log, LogWriter(stream))
+    else:
+        replace_log("--log", path, lambda stream: rewrite(log, LogWriter(stream)))
 
 
 def _save(
