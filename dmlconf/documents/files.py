@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from io import BufferedReader
 from itertools import takewhile
@@ -19,7 +19,9 @@ __all__ = [
     "read_bytes",
     "read_stream",
     "remove_folders",
+    "require_writable",
     "resolved",
+    "write_in",
 ]
 
 
@@ -55,22 +57,24 @@ def make_folders(folder: Path) -> list[Path]:
     """Create a folder and those above it that are missing.
 
     Returns:
-        the folders that were missing, the outermost first; none if `folder` exists, even as a file.
+        the created folders, the outermost first; none if `folder` exists, even as a file.
 
     Raises:
         OSError: a folder cannot be created. Folders that were created above it are removed again if
             they are empty.
     """
+    created: list[Path] = []
     missing = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))[::-1]
-    for at, each in enumerate(missing):
+    for each in missing:
         try:
             each.mkdir()
         except OSError as error:
             if isinstance(error, FileExistsError) and each.is_dir():
-                continue  # Another process was faster.
-            remove_folders(missing[:at])
+                continue  # Another process was faster, and may write there at any moment.
+            remove_folders(created)
             raise
-    return missing
+        created.append(each)
+    return created
 
 
 def remove_folders(folders: Sequence[Path]) -> None:
@@ -78,6 +82,60 @@ def remove_folders(folders: Sequence[Path]) -> None:
     for folder in reversed(folders):
         with suppress(OSError):
             folder.rmdir()
+
+
+_MOST_REMOVALS: Final = 10
+"""How often `write_in` makes a folder again that another process has removed."""
+
+
+def write_in(folder: Path, write: Callable[[], object]) -> list[Path]:
+    """Create missing folders as `make_folders` does, and call a function that writes a file there.
+
+    If another process removes a folder before the file is there, as `require_writable` does, both
+    are done again.
+
+    Returns:
+        the created folders.
+
+    Raises:
+        OSError: a folder cannot be created, or the function raises it. Created folders are removed
+            again if they are empty.
+    """
+    for attempt in range(_MOST_REMOVALS + 1):
+        created: list[Path] = []
+        try:
+            created = make_folders(folder)
+            write()
+            return created
+        except FileNotFoundError:
+            remove_folders(created)
+            if folder.exists() or attempt == _MOST_REMOVALS:
+                raise
+        except OSError:
+            remove_folders(created)
+            raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def require_writable(temporary: Path) -> list[Path]:
+    """Check that a file can be written; missing folders are created.
+
+    Args:
+        temporary: a file that no other process needs; it is removed again.
+
+    Returns:
+        the created folders.
+
+    Raises:
+        OSError: the file cannot be written. Created folders are removed again if they are empty.
+    """
+
+    def write() -> None:
+        temporary.touch()
+        # A process in another container may have the same number, and so the same file.
+        temporary.unlink(missing_ok=True)
+
+    return write_in(temporary.parent, write)
 
 
 def open_regular(path: Path) -> BufferedReader:

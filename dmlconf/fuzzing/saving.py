@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.writing.document_text import document_text
+from dmlconf.documents.files import write_in
 
 __all__ = ["case_file", "in_folder", "save_cases"]
 
@@ -30,8 +32,7 @@ def save_cases(cases: Iterable[PlannedCase]) -> list[Path]:
     for planned in cases:
         by_file.setdefault(planned.template.about.location.path, []).append(planned)
     for path, members in by_file.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(case_file(members), encoding="utf-8")
+        write_in(path.parent, partial(path.write_text, case_file(members), encoding="utf-8"))
     return list(by_file)
 
 

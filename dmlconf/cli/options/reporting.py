@@ -16,7 +16,7 @@ from dmlconf.cli.common.completion import completion_among
 from dmlconf.cli.common.parameter_types import WholeNumber, WholeNumberOr
 from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.output.preflight import require_replaceable
-from dmlconf.documents.files import make_folders, remove_folders, resolved
+from dmlconf.documents.files import resolved, write_in
 from dmlconf.documents.problems import printable
 from dmlconf.reports.formats import Formats, Report, parse_report
 from dmlconf.run_log.log import RunLog
@@ -251,12 +251,10 @@ def _write_text(parts: Iterator[str], file: Path | None) -> None:
 def _opened(file: Path) -> int:
     # Without O_NONBLOCK, opening a named pipe that nobody reads would block.
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0)
-    folders = make_folders(file.parent)
-    try:
-        return os.open(file, flags | getattr(os, "O_BINARY", 0), 0o666)
-    except OSError:
-        remove_folders(folders)
-        raise
+    flags |= getattr(os, "O_BINARY", 0)
+    descriptors: list[int] = []
+    write_in(file.parent, lambda: descriptors.append(os.open(file, flags, 0o666)))
+    return descriptors[0]
 
 
 def _encoded(text: str) -> bytes:

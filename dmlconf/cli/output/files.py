@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dmlconf.cli.output.preflight import require_replaceable
-from dmlconf.documents.files import make_folders, remove_folders
+from dmlconf.documents.files import remove_folders, require_writable, write_in
 from dmlconf.documents.problems import ExpectedError, printable
 
 __all__ = ["OutputError", "replaced", "require_folder", "write_new"]
@@ -35,23 +35,21 @@ def replaced(
     """
     require_replaceable(f"{option} {path}", path, own)
     temporary = path.with_name(f".{path.name}.{getpid()}.tmp")
-    folders: list[Path] = []
-    try:
-        folders = make_folders(path.parent)
+    if content is None:
+        _require_writable(temporary, f"{option} {path}")
+        return
+
+    def write() -> None:
         try:
-            temporary.write_bytes(content or b"")
-            if content is not None:
-                temporary.replace(path)
+            temporary.write_bytes(content)
+            temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
-            if content is None:
-                remove_folders(folders)
+
+    try:
+        write_in(path.parent, write)
     except OSError as error:
-        remove_folders(folders)
-        message = printable(f"{option} {path}: {error.strerror or error}")
-        if content is None:
-            raise click.UsageError(message) from error
-        raise OutputError(message) from error
+        raise OutputError(printable(f"{option} {path}: {error.strerror or error}")) from error
 
 
 def write_new(path: Path, text: str) -> None:
@@ -60,19 +58,21 @@ def write_new(path: Path, text: str) -> None:
     Raises:
         click.UsageError: the file exists, or cannot be written.
     """
-    folders: list[Path] = []
-    created = False
+
+    def write() -> None:
+        stream = path.open("x", encoding="utf-8")
+        try:
+            with stream:
+                stream.write(text)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+
     try:
-        folders = make_folders(path.parent)
-        with path.open("x", encoding="utf-8") as stream:
-            created = True
-            stream.write(text)
+        write_in(path.parent, write)
     except FileExistsError as error:
         raise click.UsageError(printable(f"--output {path}: it exists already")) from error
     except OSError as error:
-        if created:
-            path.unlink(missing_ok=True)
-        remove_folders(folders)
         raise click.UsageError(printable(f"--output {path}: {error.strerror}")) from error
 
 
@@ -82,14 +82,11 @@ def require_folder(folder: Path, option: str = "-o") -> None:
     Raises:
         click.UsageError: the folder cannot be created or written to.
     """
+    _require_writable(folder / f".dmlconf.{getpid()}.tmp", f"{option} {folder}")
+
+
+def _require_writable(temporary: Path, option: str) -> None:
     try:
-        folders = make_folders(folder)
-        try:
-            temporary = folder / f".dmlconf.{getpid()}.tmp"
-            temporary.write_bytes(b"")
-            temporary.unlink()
-        finally:
-            remove_folders(folders)
+        remove_folders(require_writable(temporary))
     except OSError as error:
-        message = printable(f"{option} {folder}: {error.strerror or error}")
-        raise click.UsageError(message) from error
+        raise click.UsageError(printable(f"{option}: {error.strerror or error}")) from error

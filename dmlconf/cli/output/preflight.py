@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from dmlconf.documents.files import is_folder, make_folders, remove_folders, resolved
+from dmlconf.documents.files import is_folder, remove_folders, require_writable, resolved
 from dmlconf.documents.problems import printable
 
 __all__ = ["prepare_files", "require_replaceable"]
@@ -69,8 +69,7 @@ def prepare_files(
     folders: list[Path] = []
     for option, file in files:
         try:
-            folders += make_folders(file.parent)
-            _require_writable(file)
+            folders += _require_writable(file)
         except (OSError, ValueError) as error:
             remove_folders(folders)
             reason = error.strerror if isinstance(error, OSError) else error
@@ -78,14 +77,17 @@ def prepare_files(
             raise click.UsageError(printable(message)) from error
 
 
-def _require_writable(file: Path) -> None:
+def _require_writable(file: Path) -> list[Path]:
+    """Check that a file can be written, and return the folders that were created for it."""
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:
-        # An empty file left over would suggest a run that may never happen.
-        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        file.unlink()
-        return
+        if file.is_symlink():
+            raise
+        # An empty file left over would suggest a run that may never happen. The file itself is not
+        # created and removed, since another run may begin to write to it in between.
+        return require_writable(file.with_name(f".dmlconf.{os.getpid()}.tmp"))
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         os.close(os.open(file, os.O_WRONLY))
     # A pipe or device is left alone: a reader would take closing a pipe for the report's end.
+    return []
