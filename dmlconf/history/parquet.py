@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -53,7 +54,7 @@ def export_tables(history: Database, folder: Path) -> Mapping[str, int]:
             for table in METADATA.sorted_tables:
                 schema = _schema(table)
                 file = folder / f"{table.name}.parquet"
-                temporary = file.with_name(f".{file.name}.tmp")
+                temporary = file.with_name(f".{file.name}.{getpid()}.tmp")
                 count = 0
                 try:
                     with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:

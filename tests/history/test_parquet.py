@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dmlconf.history.tables import METADATA
-from tests.cli.process import dmlconf_here
+from tests.cli.process import dmlconf, dmlconf_here
 from tests.history.runs import night, verdict
 from tests.history.test_answers import fill, history_of, rows
 
@@ -45,6 +45,28 @@ def test_a_history_exported_to_parquet_is_imported_unchanged(database: str, tmp_
         one, other = (pq.read_table(each / f"{table.name}.parquet") for each in (tables, again))
         keys = [(key.name, "ascending") for key in table.primary_key]
         assert one.sort_by(keys).equals(other.sort_by(keys)), table.name
+
+
+@pytest.mark.slow
+def test_two_processes_export_to_the_same_folder_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = str(tmp_path / "h.sqlite")
+    fill(database, [night(n, [verdict(A), verdict(B)]) for n in range(2)])
+    export = ("history", "export", tmp_path / "tables", "--database", database)
+    replace = Path.replace
+
+    def other_first(path: Path, target: Path) -> Path:
+        monkeypatch.undo()
+        assert dmlconf(tmp_path, *export).returncode == 0
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", other_first)
+    done = dmlconf_here(tmp_path, *export)
+    assert done.returncode == 0, done.stderr
+    assert {*(tmp_path / "tables").iterdir()} == {
+        tmp_path / "tables" / f"{table.name}.parquet" for table in METADATA.sorted_tables
+    }
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from dmlconf.history.overview import Overview, news_of, overview_of
 from dmlconf.history.timeline import Timeline
 from dmlconf.reports.history.site import Site
 from dmlconf.run_log.log import RunLog
-from tests.cli.process import dmlconf_here
+from tests.cli.process import dmlconf, dmlconf_here
 from tests.history.runs import night, verdict
 
 HOSTILE = "tile/<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
@@ -233,6 +233,36 @@ def test_site_replaces_only_pages_of_an_earlier_site(tmp_path: Path) -> None:
     assert "https://example.org/h/cases/" in (tmp_path / "out" / "feed.xml").read_text("utf-8")
     (tmp_path / "out" / "index.html").unlink()  # As after an interrupt.
     assert site()[0] == 0
+
+
+@pytest.mark.slow
+def test_two_processes_write_the_same_site_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(overview(tmp_path, nights()))
+    replace, glob = Path.replace, Path.glob
+
+    def write_as_well() -> None:
+        monkeypatch.undo()
+        other = dmlconf(tmp_path, "history", "site", "-o", "out", "--database", "h.sqlite")
+        assert other.returncode == 0, other.stderr
+
+    def other_first(path: Path, target: Path) -> Path:
+        write_as_well()
+        return replace(path, target)
+
+    def other_in_between(path: Path, pattern: str) -> list[Path]:
+        found = [*glob(path, pattern)]
+        if found and path.name == "cases":
+            write_as_well()
+        return found
+
+    monkeypatch.setattr(Path, "replace", other_first)
+    assert write_site(tmp_path / "out", site) == 12
+    shutil.copy(tmp_path / "out" / "index.html", tmp_path / "out" / "cases" / "stale.html")
+    monkeypatch.setattr(Path, "glob", other_in_between)
+    assert write_site(tmp_path / "out", site) == 12
+    assert not [*(tmp_path / "out").rglob("*.tmp")]
 
 
 def test_folder_with_a_foreign_index_page_is_unchanged(

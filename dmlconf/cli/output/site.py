@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -72,14 +74,15 @@ def write_site(folder: Path, site: Site) -> int:
             assert content is not None
             file = folder / path
             file.parent.mkdir(exist_ok=True)
-            temporary = file.with_name(f".{file.name}.tmp")
+            temporary = file.with_name(f".{file.name}.{getpid()}.tmp")
             temporary.write_text(content, "utf-8", newline="\n")
             temporary.replace(file)
         current = {folder / path for path in paths}
         for name in _FOLDERS:
             for file in (folder / name).glob("*.html"):
-                if file not in current and _is_page(file):
-                    file.unlink()
+                with suppress(FileNotFoundError):  # Another process has removed it.
+                    if file not in current and _is_page(file):
+                        file.unlink()
     except OSError as error:
         raise OutputError(printable(f"-o {folder}: {error.strerror or error}")) from error
     return sum(path.endswith(".html") for path in paths)
