@@ -142,7 +142,8 @@ def changed_files(
 ) -> Iterator[tuple[Path, str] | Refusal]:
     """Yield the path and the new text of each case file that has recorded cases.
 
-    If no lines can be inserted into a file, yield a refusal for each of its recorded cases.
+    If no lines can be inserted into a file, or a recorded case was changed there after it was
+    loaded, yield a refusal for each of the file's recorded cases.
 
     Args:
         device: the text that `device_name` returns.
@@ -162,6 +163,10 @@ def changed_files(
         )
     for path, additions in by_file.items():
         document: Document = read_document(path)
+        if not all(_is_in(document, planned) for planned in additions.cases):
+            for planned in additions.cases:
+                yield Refusal(planned.identifier, f"{path} was changed while the cases ran")
+            continue
         try:
             text = with_expectations(document, additions.lines)
         except UnsuitableLayoutError as error:
@@ -172,6 +177,15 @@ def changed_files(
         for name, array in additions.arrays.items():
             save(path.parent / name, array)
         yield path, text
+
+
+def _is_in(document: Document, planned: PlannedCase) -> bool:
+    """Return whether a file still has a case's entry at its place."""
+    try:
+        entry = document.data["cases"][planned.template.index]
+    except (LookupError, TypeError):
+        return False
+    return repr(entry) == repr(planned.template.data)  # NaN differs from itself.
 
 
 @dataclass(slots=True)

@@ -6,13 +6,17 @@ The tested code is in `dmlconf/cli/commands/writing/record.py`, `dmlconf/cli/run
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
 from dmlconf.cases.writing.insertion import number_text
+from dmlconf.cli.runs import into_case
+from dmlconf.expectations.into_cases import device_name
 from tests.cli.process import RIGHT, dmlconf_here, write
 
 CASES = """\
@@ -141,6 +145,25 @@ def test_recording_into_a_case_file_keeps_windows_line_endings(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     written = path.read_bytes()
     assert written.count(b"\n") == written.count(b"\r\n") > SPLIT.count("\n")
+
+
+def test_values_are_not_written_into_a_file_that_was_edited_during_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, CASES, "mine.yaml")
+    other = CASES.split("cases:\n")[1].partition("\n\n")[0].replace("small", "other")
+    edited = CASES.replace("cases:\n", f"cases:\n{other.replace('[2, 0.1', '[9, 25')}\n")
+
+    def edit(environment: Mapping[str, Any]) -> str:
+        path.write_text(edited, encoding="utf-8")
+        return device_name(environment)
+
+    monkeypatch.setattr(into_case, "device_name", edit)
+    done = dmlconf_here(tmp_path, "record", path, "--into-case", "-b", RIGHT)
+    assert done.returncode == 1
+    message = f"not recorded: element_wise_sqrt/mine/small: {path} was changed"
+    assert message in done.stderr
+    assert path.read_text("utf-8") == edited
 
 
 def test_values_that_contradict_the_reference_are_refused(tmp_path: Path) -> None:
