@@ -126,15 +126,21 @@ class Store:
 
     def prune(self, most_bytes: int | None = None) -> None:
         """Remove the oldest entries until at most `most_bytes` are left; None for the default."""
+        if not self._is_usable():
+            return
+        files: list[tuple[os.stat_result, Path]] = []
         with suppress(OSError):
-            if not self._is_usable():
-                return
-            files = [(path.stat(), path) for path in self.folder.iterdir() if path.is_file()]
-            excess = sum(status.st_size for status, _ in files)
-            excess -= self._most_bytes if most_bytes is None else most_bytes
-            for status, path in sorted(files, key=lambda entry: entry[0].st_mtime_ns):
-                if excess <= 0:
-                    break
+            for path in self.folder.iterdir():
+                with suppress(FileNotFoundError):  # Another process has removed or moved it.
+                    status = path.stat()
+                    if stat.S_ISREG(status.st_mode):
+                        files.append((status, path))
+        excess = sum(status.st_size for status, _ in files)
+        excess -= self._most_bytes if most_bytes is None else most_bytes
+        for status, path in sorted(files, key=lambda entry: entry[0].st_mtime_ns):
+            if excess <= 0:
+                break
+            with suppress(OSError):  # Another process reads it on Windows.
                 path.unlink(missing_ok=True)
                 excess -= status.st_size
 

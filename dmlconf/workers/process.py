@@ -189,7 +189,9 @@ class WorkerProcess:
 
     def diagnostics(self) -> str:
         """Return the end of what the process wrote to its standard streams."""
-        content = self._earlier_diagnostics + _tail(self._diagnostics)
+        content = self._earlier_diagnostics
+        with suppress(OSError):  # Something else, such as a clean-up of old files, removed it.
+            content += _tail(self._diagnostics)
         return content[-_DIAGNOSTICS_BYTES:].decode("utf-8", "replace").strip()
 
     def limit_diagnostics(self) -> None:

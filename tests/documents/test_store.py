@@ -9,6 +9,7 @@ import json
 import os
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -166,6 +167,25 @@ def test_pruning_removes_the_oldest_files_until_the_rest_fit(store: Store) -> No
     assert sorted(path.name for path in store.folder.iterdir()) == ["c.json", "d.json"]
     Store(store.folder, most_bytes=size).prune()
     assert [path.name for path in store.folder.iterdir()] == ["d.json"]
+
+
+def test_pruning_continues_where_another_process_moves_a_file_away(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("a", "x" * 1000)
+    unfinished = store.folder / "unfinished"
+    unfinished.touch()
+    stat = Path.stat
+
+    def stat_and_move(path: Path, **how: Any) -> os.stat_result:
+        status = stat(path, **how)
+        if path == unfinished:
+            path.unlink()
+        return status
+
+    monkeypatch.setattr(Path, "stat", stat_and_move)
+    store.prune(0)
+    assert not [*store.folder.iterdir()]
 
 
 def test_stored_file_has_readable_json(store: Store) -> None:
