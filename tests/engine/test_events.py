@@ -104,7 +104,7 @@ def test_stopped_unjudged_run_raises_keyboard_interrupt(tmp_path: Path) -> None:
 
 
 def test_closing_the_events_closes_the_backend(tmp_path: Path) -> None:
-    with Engine(run_of(tmp_path, numbered_cases(tmp_path, 6), "faulty:slow,seconds=30")) as engine:
+    with Engine(run_of(tmp_path, numbered_cases(tmp_path, 6), "faulty:slow,seconds=300")) as engine:
         events = engine.execute()
         assert isinstance(next(events), Opened)
         here = psutil.Process()
@@ -112,7 +112,7 @@ def test_closing_the_events_closes_the_backend(tmp_path: Path) -> None:
         children = [each for each in here.children(recursive=True) if each not in helpers]
         assert children
         events.close()
-    _, alive = psutil.wait_procs(children, timeout=20)
+    _, alive = psutil.wait_procs(children, timeout=100)
     assert not alive
 
 

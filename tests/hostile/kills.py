@@ -142,7 +142,7 @@ def _judged(log: Path) -> set[str]:
 
 def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Iterator[str]:
     """Yield what is wrong with any run."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while left := [pid for pid in _session(session) if running(pid)]:
         if time.monotonic() > deadline:
             yield f"processes outlive the run: {left}"
