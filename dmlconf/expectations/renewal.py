@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dmlconf.backends.protocol import BackendError
@@ -15,7 +15,7 @@ from dmlconf.cases.loading.shared import shared_files
 from dmlconf.cases.model import PlannedCase
 from dmlconf.documents.problems import printable
 
-__all__ = ["Part", "parts_kept", "renewed"]
+__all__ = ["Kept", "Part", "parts_kept", "renewed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,23 @@ class Part:
     content: bytes | None
 
 
-def parts_kept(
-    path: Path, plan: Sequence[PlannedCase], source: Recording
-) -> Mapping[str, Mapping[str, Entry]]:
-    """Return by operator the entries to keep: those of existing cases that are not in the plan.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a new recording of an operator keeps of its file.
 
-    An operator is left out if the plan has no case of it, or if its file is missing, damaged or
-    without other cases. An operator has no entries if its other cases no longer exist.
+    Attributes:
+        entries: the entries of existing cases that are not in the plan.
+        dropped: the other cases of the file.
+    """
+
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    dropped: frozenset[str] = frozenset()
+
+
+def parts_kept(path: Path, plan: Sequence[PlannedCase], source: Recording) -> Mapping[str, Kept]:
+    """Return by operator what to keep.
+
+    An operator is left out if the plan has no case of it, or if its file is missing or damaged.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
@@ -50,42 +60,47 @@ def parts_kept(
     by_name: dict[str, list[PlannedCase]] = {}
     for planned in plan:
         by_name.setdefault(planned.template.operator_name, []).append(planned)
-    entries = {}
+    kept = {}
     for operator, chosen in by_name.items():
         old = _readable(part_path(path, operator))
-        others = old.entries.keys() - {planned.identifier for planned in chosen} if old else set()
-        if old is None or not others:
+        if old is None:
             continue
-        others &= _existing(operator, chosen, part_path(path, operator).parent)
+        others = old.entries.keys() - {planned.identifier for planned in chosen}
+        if others:
+            others &= _existing(operator, chosen, part_path(path, operator).parent)
         if others and not same_source(old, source):
             message = (
                 f"{part_path(path, operator)} was recorded with another backend, adapter or driver;"
                 f" record all cases of {operator}, or choose another --name"
             )
             raise BackendError(printable(message))
-        entries[operator] = {identifier: old.entries[identifier] for identifier in sorted(others)}
-    return entries
+        entries = {identifier: old.entries[identifier] for identifier in sorted(others)}
+        kept[operator] = Kept(entries, frozenset(old.entries.keys() - others))
+    return kept
 
 
-def renewed(
-    path: Path, recording: Recording, others: Mapping[str, Mapping[str, Entry]]
-) -> Iterator[Part]:
+def renewed(path: Path, recording: Recording, kept: Mapping[str, Kept]) -> Iterator[Part]:
     """Yield the file of each operator in a new recording.
 
-    A file with the same outcomes from the same source stays as it is.
+    A file with the same outcomes from the same source stays as it is. Entries from this source that
+    another process has added or renewed since `parts_kept` read the file are kept, too.
 
     Args:
         path: the path of the recording, as FOLDER/NAME.dmlrec.
         recording: the new recording, with all operators.
-        others: the entries to keep, by operator, from `parts_kept`.
+        kept: what to keep, by operator, from `parts_kept`.
 
     Raises:
         BackendError: a file would be larger than a recording may be.
     """
     for operator, part in by_operator(recording).items():
-        new = replace(part, entries={**others.get(operator, {}), **part.entries})
+        own = kept.get(operator, Kept())
         target = part_path(path, operator)
         old = _readable(target)
+        others = dict(own.entries)
+        if old is not None and same_source(old, part):
+            others |= {name: old.entries[name] for name in old.entries.keys() - own.dropped}
+        new = replace(part, entries={**others, **part.entries})
         same = old is not None and same_outcomes(old, new)
         yield Part(target, None if same else recording_bytes(new))
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dmlconf.backends.recording.file import read_recording
+from dmlconf.backends.recording.model import Entry
+from dmlconf.cli.commands.writing import record as command_module
+from dmlconf.expectations import recorder
 from dmlconf.run_log.log import read_log
-from tests.cli.process import RIGHT, dmlconf_here
+from tests.cli.process import RIGHT, dmlconf, dmlconf_here
 
 TILE = """
 operator: TILE
@@ -172,6 +176,30 @@ def test_cases_that_are_not_selected_stay_recorded(suite: Path) -> None:
     assert new["tile/x/a"].digest == old["tile/x/a"].digest
     assert new["tile/x/b"].digest != old["tile/x/b"].digest
     assert recordings(suite)["join"] == before["join"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [False, True])
+def test_cases_that_another_process_records_meanwhile_stay_recorded(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    to_suite = ("-b", RIGHT, "-o", "suite", "--name", "r")
+    if known:
+        record(suite, "suite")
+        (suite / "tile" / "x.yaml").write_text(OTHER.replace("name: c", "name: b"), "utf-8")
+
+    def other_first(*arguments: Any) -> Any:
+        other = dmlconf(suite.parent, "record", "suite", "--case", "tile/x/b", *to_suite)
+        assert other.returncode == 0, other.stderr
+        recorded.append(read_recording(suite / "tile" / "r.dmlrec").entries["tile/x/b"])
+        return recorder.record(*arguments)
+
+    recorded: list[Entry] = []
+    monkeypatch.setattr(command_module, "record", other_first)
+    record(suite, "suite", "--case", "tile/x/a")
+    entries = read_recording(suite / "tile" / "r.dmlrec").entries
+    assert list(entries) == ["tile/x/a", "tile/x/b"]
+    assert entries["tile/x/b"].digest == recorded[0].digest
 
 
 def test_recording_one_file_keeps_recorded_cases_of_others(suite: Path) -> None:

@@ -143,7 +143,7 @@ def command(
     with Engine(outcomes_of(suite, plan, How(tested, device_options.limits()))) as engine:
         head = recording_head(engine.backend)
         target = output / f"{name or _default_name(head)}{SUFFIX}" if by_operator else output
-        entries = parts_kept(target, plan, head) if by_operator else {}
+        kept = parts_kept(target, plan, head) if by_operator else {}
         with progress(len(plan), quiet=quiet, color=color) as advance:
             recording, left_out = record(engine, known, advance)
     _report_left_out(left_out)
@@ -154,7 +154,7 @@ def command(
     cases = counted(len(plan), "case")
     done = f"recorded {len(recording.entries):,} of {cases}"
     if by_operator:
-        done += _save_parts(list(renewed(target, recording, entries)))
+        done += _save_parts(list(renewed(target, recording, kept)))
     else:
         replaced(output, recording_bytes(recording), own=RECORDING)
     click.echo(printable(f"{target}: {done}"))
