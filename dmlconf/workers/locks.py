@@ -14,6 +14,11 @@ __all__ = ["FileLock", "LockedError"]
 _BYTE: Final = 1 << 40
 """Offset of the byte that Windows locks, beyond the end of the file, which stays readable."""
 
+_MOST_OPENINGS: Final = 100
+"""How often a file is opened that seems to be removed at once; some network file systems give a
+file another number each time.
+"""
+
 _HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 """The error numbers of a lock that is held already."""
 
@@ -33,7 +38,7 @@ class FileLock:
             OSError: the file cannot be opened for writing, or its file system has no locks.
         """
         self._path = path
-        while True:
+        for left in reversed(range(_MOST_OPENINGS)):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
                 _lock(self._descriptor)
@@ -42,7 +47,7 @@ class FileLock:
                 if error.errno not in _HELD:
                     raise
                 raise LockedError(f"{path} is in use, by another process or by this one") from error
-            if _is_at(self._descriptor, path):
+            if _is_at(self._descriptor, path) or not left:
                 return
             # Its last holder removed the file after it was opened here.
             os.close(self._descriptor)
@@ -99,7 +104,7 @@ else:
     def _is_at(descriptor: int, path: Path) -> bool:
         try:
             return os.path.samestat(os.fstat(descriptor), path.stat())
-        except FileNotFoundError:
+        except OSError:
             return False
 
     def _remove(descriptor: int, path: Path) -> None:

@@ -85,3 +85,25 @@ def test_file_is_removed_before_its_lock_is_released(
     monkeypatch.setattr(os, "close", look_and_close)
     lock.remove()
     assert existed == [False]
+
+
+def test_file_is_locked_where_files_have_no_lasting_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    monkeypatch.setattr(os.path, "samestat", lambda one, other: False)
+    lock = FileLock(path)
+    assert _is_locked(path)
+    lock.release()
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_replaced_file_has_the_content_of_the_other(tmp_path: Path, exists: bool) -> None:
+    path, other = tmp_path / "log", tmp_path / "other"
+    if exists:
+        path.write_bytes(b"old")
+    other.write_bytes(b"new")
+    FileLock(path).replace_by(other)
+    assert path.read_bytes() == b"new"
+    assert not other.exists()
+    assert not _is_locked(path)
