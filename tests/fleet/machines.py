@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import Final
 
 from tests.cli.process import environment
 from tests.fleet.network import Link
+from tests.ports import free_port
 
 __all__ = ["Machines"]
 
@@ -86,7 +86,7 @@ class Machines:
 
     def worker_behind_network(self, name: str) -> None:
         """Start a worker without a nanny, behind a network that can be cut."""
-        port = _free_port()
+        port = free_port()
         scheduler = int(self.address.rpartition(":")[2])
         out, back = self._networks[name] = Link(scheduler), Link(port)
         self.nannies[name] = self._start(
@@ -166,10 +166,3 @@ class Machines:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

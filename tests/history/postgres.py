@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from tests.ports import free_port
 
 __all__ = ["NOT_DURABLE", "Server", "running_server"]
 
@@ -52,14 +53,12 @@ def running_server(settings: Sequence[str] = ()) -> Iterator[Server]:
     try:
         if user:
             shutil.chown(folder, user)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
         data = str(folder / "data")
         options = ["-A", "trust", "-U", "tester", "-E", "UTF8", "--no-sync", "--locale", "C"]
         subprocess.run(
             [initdb, "-D", data, *options], user=user, check=True, capture_output=True, cwd=folder
         )
+        port = str(free_port())
         listens = ["-h", "127.0.0.1", "-p", port, "-k", str(folder)]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
