@@ -6,8 +6,10 @@ the journal has it even if the process then ends. Later lines have its number.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Lock
@@ -52,7 +54,14 @@ class JournalWriter:
         with self._lock:
             self._bytes += len(text)
             if self._bytes <= LARGEST_JOURNAL:
-                self._stream.write(text)
+                self._append(text)
+
+    def _append(self, text: bytes) -> None:
+        written = self._stream.write(text)
+        if written < len(text):
+            # The disk is full. A later line, for which there may be room, must not continue this.
+            self._stream.truncate(os.fstat(self._stream.fileno()).st_size - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
         """Close the file."""

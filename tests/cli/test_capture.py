@@ -101,6 +101,25 @@ def test_a_full_journal_does_not_grow(tmp_path: Path) -> None:
     assert path.stat().st_size == LARGEST_JOURNAL
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_line_that_does_not_fit_on_the_disk_damages_no_later_line(tmp_path: Path) -> None:
+    import resource
+
+    lines = [{"event": "device"}, {"event": "failure", "reason": "x" * 1000}, {"event": "device"}]
+    path = journal(tmp_path / "journal", lines[0])
+    writer = JournalWriter(path)
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            writer.write(lines[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    writer.write(lines[2])
+    writer.close()
+    assert list(read_journal(path)) == [lines[0], lines[2]]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows can capture")
 @pytest.mark.parametrize("interpreter", [(), ("python",), ("/usr/bin/python3.12",), ("Py.exe",)])
 def test_capturing_is_refused_without_directml(
