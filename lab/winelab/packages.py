@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import tomllib
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -57,9 +57,13 @@ def fetch_packages(fetch: Callable[[str, str, Path], None] | None = None) -> boo
             (fetch or _download)(wheel, sha256, folder)
             _unpack(folder / wheel, sha256, unpacked)
         # The folder gets its name only when it is complete.
-        if target.is_dir():
+        with suppress(FileNotFoundError):
             target.rename(folder / "old")
-        shutil.move(unpacked, target)
+        try:
+            unpacked.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise  # Else another process was faster.
     return True
 
 

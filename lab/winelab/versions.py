@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -126,7 +127,7 @@ def fetch(release: Release, download_with: Callable[[Release, Path], None] | Non
         content = _unpacked(release, folder / release.wheel)
     release.file.parent.mkdir(parents=True, exist_ok=True)
     # A file gets its final name when it is complete.
-    unfinished = release.file.with_suffix(".unfinished")
+    unfinished = release.file.with_suffix(f".{os.getpid()}.unfinished")
     unfinished.write_bytes(content)
     unfinished.replace(release.file)
     return True

@@ -16,6 +16,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
@@ -134,8 +135,9 @@ def is_own(folder: Path) -> bool:
 def remove_unused(parent: Path) -> None:
     """Remove what no process has started from for a month, such as earlier versions."""
     for folder in parent.iterdir():
-        if time.time() - folder.lstat().st_mtime > KEPT_DAYS * 86400:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # Another process has renamed or removed it.
+            if time.time() - folder.lstat().st_mtime > KEPT_DAYS * 86400:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def unpack(target: str, folder: Path) -> None:

@@ -72,17 +72,36 @@ def test_the_change_log_has_notes_of_the_present_version() -> None:
     assert notes(f"v{__version__}", __version__, (ROOT / "CHANGELOG.md").read_text("utf-8"))
 
 
+def starting_module() -> Any:
+    spec = spec_from_file_location("start", ROOT / "release" / "boot" / "start.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_unused_folders_are_removed_though_another_process_renames_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacking, unused = tmp_path / "part-x", tmp_path / "unused"
+    for folder in unpacking, unused:
+        folder.mkdir()
+    os.utime(unused, (0, 0))
+    renamed = unpacking.rename(tmp_path / "new")
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([unpacking, unused]))
+    starting_module().remove_unused(tmp_path)
+    assert renamed.is_dir()
+    assert not unused.exists()
+
+
 IO = Path("/proc/self/io")
 """Where Linux counts the bytes that this process has read and written."""
 
 
 @pytest.mark.skipif(not os.access(IO, os.R_OK), reason="only Linux counts what a process reads")
 def test_unpacking_reads_less_than_ten_times_the_file(tmp_path: Path) -> None:
-    spec = spec_from_file_location("start", ROOT / "release" / "boot" / "start.py")
-    assert spec is not None
-    assert spec.loader is not None
-    boot: Any = module_from_spec(spec)
-    spec.loader.exec_module(boot)
+    boot = starting_module()
     contents = {f"{number:02}.bin": os.urandom(1 << 16) for number in range(40)}
     digests = {name: sha256(data).hexdigest() for name, data in contents.items()}
     with ZipFile(tmp_path / boot.CONTENT, "w") as inner:

@@ -57,7 +57,7 @@ def test_two_processes_export_to_the_same_folder_at_once(
     replace = Path.replace
 
     def other_first(path: Path, target: Path) -> Path:
-        monkeypatch.undo()
+        monkeypatch.setattr(Path, "replace", replace)
         assert dmlconf(tmp_path, *export).returncode == 0
         return replace(path, target)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 import sys
 import zipfile
@@ -27,7 +28,7 @@ if sys.platform == "win32":
 
 from dmlconf.run_log.log import RunLog
 from dmlconf.verdicts.verdict import Reason, ReasonKind
-from winelab import cli
+from winelab import cli, packages
 from winelab.errors import LabError
 from winelab.packages import fetch_packages, packages_directory
 from winelab.recipe import CHECKOUT, Recipe
@@ -126,6 +127,22 @@ class TestFetch:
         assert [path.name for path in release.file.parent.iterdir()] == ["DirectML.dll"]
         assert not fetch(release, no_download)
 
+    def test_two_processes_fetch_the_same_release_at_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
+        move = Path.replace
+
+        def other_first(path: Path, target: Path) -> Path:
+            monkeypatch.setattr(Path, "replace", move)
+            monkeypatch.setattr(os, "getpid", lambda: 1)
+            assert fetch(release, download)
+            return move(path, target)
+
+        monkeypatch.setattr(Path, "replace", other_first)
+        assert fetch(release, download)
+        assert [path.name for path in release.file.parent.iterdir()] == ["DirectML.dll"]
+
     @pytest.mark.parametrize("digest", ["sha256", "wheel_sha256"])
     def test_a_file_with_another_digest_is_refused_and_removed(self, digest: str) -> None:
         release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
@@ -156,6 +173,31 @@ class TestPackages:
             fetch_packages(fetch)
         assert not packages_directory().exists()
         assert not list(packages_directory().parent.iterdir())
+
+    def test_two_processes_replace_old_packages_at_once(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("new-1.0.dist-info/METADATA", "")
+        digest = hashlib.sha256(packed.getvalue()).hexdigest()
+        monkeypatch.setattr(packages, "_wheels", lambda: {"new-1.0-any.whl": digest})
+        (packages_directory() / "old-1.0.dist-info").mkdir(parents=True)
+        rename = Path.rename
+
+        def fetch(wheel: str, sha256: str, folder: Path) -> None:
+            (folder / wheel).write_bytes(packed.getvalue())
+
+        def other_in_between(path: Path, target: Path) -> Path:
+            monkeypatch.setattr(Path, "rename", rename)
+            renamed = rename(path, target)
+            assert fetch_packages(fetch)
+            return renamed
+
+        monkeypatch.setattr(Path, "rename", other_in_between)
+        assert fetch_packages(fetch)
+        assert [path.name for path in packages_directory().iterdir()] == ["new-1.0.dist-info"]
+        assert [path.name for path in packages_directory().parent.iterdir()] == ["packages"]
 
 
 class TestFetchedReleases:

@@ -243,7 +243,8 @@ def test_two_processes_write_the_same_site_at_once(
     replace, glob = Path.replace, Path.glob
 
     def write_as_well() -> None:
-        monkeypatch.undo()
+        monkeypatch.setattr(Path, "replace", replace)
+        monkeypatch.setattr(Path, "glob", glob)
         other = dmlconf(tmp_path, "history", "site", "-o", "out", "--database", "h.sqlite")
         assert other.returncode == 0, other.stderr
 
