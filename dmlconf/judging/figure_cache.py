@@ -286,8 +286,10 @@ class FigureCache:
             groups.setdefault(group, _empty())[part][key] = record
         for group, new in groups.items():
             known = self._group(group)
+            # Another run may have stored records since this one read the group.
+            stored = _read(self.store, group)
             for part, records in new.items():
-                known[part].update(records)
+                known[part] = {**stored[part], **known[part], **records}
             while not self.store.put(_group_key(group), known):
                 known = self._groups[group] = _newest(known)
                 self._overflows[group] += 1

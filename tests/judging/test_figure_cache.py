@@ -44,6 +44,15 @@ def test_records_of_later_runs_are_added(tmp_path: Path) -> None:
     assert keys_in(tmp_path / "cache") == ["a", "b", "c"]
 
 
+def test_records_of_runs_at_the_same_time_are_kept(tmp_path: Path) -> None:
+    caches = [FigureCache(Store(tmp_path / "cache")) for _ in range(2)]
+    for keys in ("ab", "cd"):
+        for cache, key in zip(caches, keys, strict=True):
+            cache.unsaved.append(CachedRecord("tile/tile/boundary", "figures", key, "x"))
+            cache.save()
+    assert sorted(keys_in(tmp_path / "cache")) == ["a", "b", "c", "d"]
+
+
 def test_the_newer_half_is_kept_if_not_all_fit(tmp_path: Path) -> None:
     save_records(tmp_path / "cache", *map(str, range(8)))
     save_records(tmp_path / "cache", *map(str, range(8, 12)))
