@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -10,9 +11,11 @@ import click
 from dmlconf.cli.common.command import option
 from dmlconf.cli.common.parameter_types import WholeNumber
 from dmlconf.cli.common.path_types import FOLDER
+from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError, require_folder
+from dmlconf.documents.problems import printable
 
-__all__ = ["block_nodes_option", "folder_error", "folder_option", "require_empty"]
+__all__ = ["block_nodes_option", "folder_error", "folder_option", "require_empty", "still_empty"]
 
 folder_option: Final = option(
     "-o",
@@ -40,13 +43,32 @@ def require_empty(folder: Path) -> None:
         click.UsageError: the folder is not empty, or no files can be written.
         OutputError: the folder cannot be read.
     """
-    try:
-        holds_files = folder.exists() and any(folder.iterdir())
-    except OSError as error:
-        raise folder_error(folder, error) from error
-    if holds_files:
+    if _holds_files(folder):
         raise click.UsageError(f"-o {folder}: the folder holds files already; name another one")
     require_folder(folder)
+
+
+def still_empty(folder: Path) -> Path:
+    """Return a folder that was empty or absent, or another one if it holds files by now.
+
+    Another command may have written them there meanwhile.
+
+    Raises:
+        OutputError: the folder cannot be read.
+    """
+    if not _holds_files(folder):
+        return folder
+    others = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    other = next(each for each in others if not _holds_files(each))
+    say(printable(f"{folder} holds files by now, so the cases are written to {other}"))
+    return other
+
+
+def _holds_files(folder: Path) -> bool:
+    try:
+        return folder.exists() and any(folder.iterdir())
+    except OSError as error:
+        raise folder_error(folder, error) from error
 
 
 def folder_error(folder: Path, error: OSError) -> OutputError:

@@ -113,6 +113,33 @@ def test_data_of_dispatches_is_that_of_the_application(
     assert judged.returncode == 0, judged.stderr
 
 
+FILLS_FOLDER = """
+import runpy
+import sys
+from pathlib import Path
+
+Path("cases").mkdir()
+Path("cases/other.yaml").write_text("of another", encoding="utf-8")
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Does what another `capture` does meanwhile, and then runs another program."""
+
+
+@pytest.mark.slow
+def test_folder_that_another_process_fills_meanwhile_is_left_alone(
+    tmp_path: Path, wsl: Path
+) -> None:
+    (tmp_path / "fills.py").write_text(FILLS_FOLDER, encoding="utf-8")
+    program = ("fills.py", str(APPLICATION), str(wsl / "application.so"))
+    command = ("capture", "-o", "cases", "--", *program)
+    done = dmlconf_here(tmp_path, *command, DMLCONF_WSL_LIBRARIES=str(wsl))
+    assert done.returncode == 0, done.stderr
+    assert "cases holds files by now, so the cases are written to cases-2" in done.stderr
+    assert [path.name for path in (tmp_path / "cases").iterdir()] == ["other.yaml"]
+    assert len(list(load_suite([tmp_path / "cases-2"]).plan())) == 4
+
+
 @pytest.mark.slow
 def test_dispatch_keeps_tensors_bound_at_its_submission(tmp_path: Path, wsl: Path) -> None:
     script = """

@@ -29,6 +29,7 @@ from dmlconf.cli.options.captured_folder import (
     folder_error,
     folder_option,
     require_empty,
+    still_empty,
 )
 from dmlconf.cli.output.captured_cases import report_blocks, report_cases, report_dispatches
 from dmlconf.cli.output.console import say
@@ -159,6 +160,7 @@ def command(
         with launched(program, kept) as ended:
             differs = model is not None and ended.exit_code == OUTPUTS_DIFFER
             ended = replace(ended, exit_code=0) if differs else ended
+            folder = still_empty(folder)
             code = _write_captured(folder, ended, block_nodes, most_data << 20, model is not None)
             if differs:
                 from dmlconf.cli.output.captured_difference import report_difference
