@@ -122,7 +122,7 @@ def text_of(path: Path) -> str:
     """Return the content of a file that another process will write; empty while it is absent."""
     try:
         return path.read_text("utf-8")
-    except FileNotFoundError:  # A run first tries to create its files.
+    except FileNotFoundError:
         return ""
 
 
