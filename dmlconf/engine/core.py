@@ -128,16 +128,17 @@ class Engine:
             BackendError: a process could not be started, or a recording cannot be read.
         """
         uninterrupted, earlier = Uninterrupted(), self.run.earlier
-        with uninterrupted:
-            yield Opened(self.header, self.total, earlier is not None)
-        if earlier is not None and earlier.complete and earlier.footer is not None:
-            with uninterrupted:
-                yield Finished(earlier.footer, logged=True)
-            return
-        state = _State(self.run, self.header)
+        state: _State | None = None
         failure: BaseException | None = None
         stopped: ReasonKind | None = None
         try:
+            with uninterrupted:
+                yield Opened(self.header, self.total, earlier is not None)
+                if earlier is not None and earlier.complete and earlier.footer is not None:
+                    yield Finished(earlier.footer, logged=True)
+                    return
+                state = _State(self.run, self.header)
+            raise_if_interrupted()
             with closing(self._steps(state)) as steps:
                 while not state.has_too_many_failures:
                     event = next(steps, None)
@@ -155,6 +156,8 @@ class Engine:
             stopped = ReasonKind.INTERRUPTED
         except Exception as error:
             failure = error
+        if state is None:
+            raise failure or KeyboardInterrupt
         forget_interrupt()
         with uninterrupted:
             yield from state.remaining(stopped or ReasonKind.INTERRUPTED)

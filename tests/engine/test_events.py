@@ -7,22 +7,27 @@ The tested code is in `dmlconf/engine/events.py`, `dmlconf/engine/core.py`,
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from dmlconf.backends.process_start import INTERRUPTS
 from dmlconf.backends.protocol import Outputs
+from dmlconf.engine import core
 from dmlconf.engine.consumers import LogKeeper, logging_to, run_through, run_to_end
 from dmlconf.engine.core import Engine
 from dmlconf.engine.events import Event, Executed, Finished, Interrupted, Judged, Opened
 from dmlconf.run_log.log import LogWriter, RunLog, read_log, verdict_data
 from dmlconf.verdicts.verdict import ReasonKind, Status
+from dmlconf.workers.interrupts import treat_termination_as_interrupt
 from tests.cli.process import write as write_file
 from tests.engine.cases import numbered_cases, plan
 from tests.engine.runs import run_of
@@ -62,6 +67,42 @@ def test_stopped_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
     assert Interrupted(ReasonKind.INTERRUPTED) in events
     assert isinstance(events[-1], Finished)
     assert not events[-1].footer.complete
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let this process treat signals as the command line does."""
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS}
+    treat_termination_as_interrupt()
+    yield
+    treat_termination_as_interrupt()  # Forget the interrupt.
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("moment", ["header", "preparation"])
+@pytest.mark.usefixtures("interruptible")
+def test_interrupt_before_the_first_case_ends_the_run_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    planned = numbered_cases(tmp_path, 6)
+
+    class Interrupting(core._State):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            signal.raise_signal(signal.SIGINT)
+
+    if moment == "preparation":
+        monkeypatch.setattr(core, "_State", Interrupting)
+    events: list[Event] = []
+    with Engine(run_of(tmp_path, planned)) as engine:
+        for event in engine.execute():
+            events.append(event)
+            if moment == "header" and isinstance(event, Opened):
+                signal.raise_signal(signal.SIGINT)
+    assert [type(event) for event in events] == [Opened, Interrupted, *[Judged] * 6, Finished]
+    judged = [event.verdict for event in events if isinstance(event, Judged)]
+    assert {each.status for each in judged} == {Status.NOT_RUN}
 
 
 def test_unjudged_run_yields_outcomes_of_cases_not_left_out(
