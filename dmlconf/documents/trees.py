@@ -117,7 +117,10 @@ def parsed_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         message, _, location = str(error).partition(" (at ")
         numbers = [int(number) for number in re.findall(r"\d{1,9}", location)]
-        line, column = numbers if len(numbers) == 2 else (0, 1)
+        if len(numbers) != 2:  # "at end of document".
+            lines = text.rstrip().split("\n")
+            numbers = [len(lines), len(lines[-1]) + 1]
+        line, column = numbers
         raise TreeError(message, line, column) from error
     except ValueError as error:  # Python converts no integer of more than 4,300 digits.
         raise TreeError(f"a number of more than {LONGEST_NUMBER} characters") from error

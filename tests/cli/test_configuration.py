@@ -182,6 +182,7 @@ def test_pyproject_toml_may_have_the_options(tmp_path: Path) -> None:
         ("jobs = 2\nfail-on = 'unchekd'\n", ":2:1: 'unchekd' is not one of unchecked"),
         ("feature-level = '9_9'\n", ":1:1: there is no feature level 9_9"),
         ("jobs = = 2\n", ":1:8: Invalid value"),
+        ("quiet = true\noperator = [\n", ":2:13: Invalid value"),
         ("failed = 'latest'\n", ":1:1: run has no option failed"),
     ],
 )

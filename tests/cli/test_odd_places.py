@@ -65,6 +65,52 @@ def test_a_name_that_is_too_long_is_refused(tmp_path: Path, command: str) -> Non
     assert "cannot be read: File name too long" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["run", ""], "'[PATHS]...'"),
+        (["run", "-o", "TILE", "--dump", ""], "'--dump'"),
+        (["run", "-o", "TILE", "--log", ""], "'--log'"),
+        (["run", "-o", "TILE", "--waivers", ""], "'--waivers'"),
+        (["report", ""], "'[LOGS]...'"),
+        (["compare", "", "new.jsonl"], "'BASE'"),
+        (["waive", ""], "'[LOG]'"),
+    ],
+)
+def test_an_empty_path_is_refused_and_does_not_mean_this_folder(
+    tmp_path: Path, words: list[str], option: str
+) -> None:
+    write(tmp_path)
+    before = set(tmp_path.iterdir())
+    done = dmlconf_here(tmp_path, *words)
+    assert done.returncode == 2, done.stderr
+    assert option in done.stderr
+    assert "the path is empty; name a file or folder" in done.stderr
+    assert "perhaps a variable is not set" in done.stderr
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["run", "-o", "TILE", "--case", ""], "'--case'"),
+        (["run", "-o", "TILE", "--tag", ""], "'--tag'"),
+        (["run", "-o", "TILE", "--without-tag", ""], "'--without-tag'"),
+        (["run", "-o", "TILE", "--where", ""], "'--where'"),
+        (["run", "-o", ""], "'-o' / '--operator'"),
+        (["show", ""], "'CASE'"),
+        (["diagnose", ""], "'[LOG|CASE]'"),
+        (["waive", "--case", ""], "'--case'"),
+    ],
+)
+def test_an_empty_name_or_condition_is_refused(
+    tmp_path: Path, words: list[str], option: str
+) -> None:
+    done = dmlconf_here(tmp_path, *words)
+    assert done.returncode == 2, done.stderr
+    assert f"Invalid value for {option}: it is empty (perhaps a variable is not set)" in done.stderr
+
+
 @pytest.mark.hostile
 def test_deleted_working_folder_gives_ordinary_exit_codes(tmp_path: Path) -> None:
     script = f"mkdir gone; cd gone; rmdir ../gone; {shlex.join(DMLCONF)}"

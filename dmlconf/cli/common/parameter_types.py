@@ -1,4 +1,4 @@
-"""Types of options: numbers in a range, and `ParamType`, the base class of dmlconf's other types.
+"""Types of options: numbers in a range, texts, and `ParamType`, the base of dmlconf's other types.
 
 All are for every supported click.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-__all__ = ["Number", "ParamType", "WholeNumber", "WholeNumberOr"]
+__all__ = ["TEXT", "Number", "ParamType", "WholeNumber", "WholeNumberOr"]
 
 if TYPE_CHECKING:
     from click import ParamType
@@ -22,6 +22,18 @@ else:
 
         def __class_getitem__(cls, values: Any) -> type[ParamType]:
             return cls
+
+
+class _Text(click.types.StringParamType):
+    """A text that is not empty, such as the name of a case."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "":
+            self.fail("it is empty (perhaps a variable is not set)", param, ctx)
+        return str(super().convert(value, param, ctx))
+
+
+TEXT: Final = _Text()
 
 
 class WholeNumber(click.IntRange):

@@ -11,6 +11,7 @@ from dmlconf.catalogue.graph import GRAPHS, is_graphs
 from dmlconf.catalogue.loader import UnknownOperatorError
 from dmlconf.cli.common.command import option
 from dmlconf.cli.common.completion import complete_operator
+from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
 from dmlconf.translation.names import named_operators
@@ -69,6 +70,7 @@ def operator_option(
     return option(
         *(flags or ("-o", "--operator")),
         parameter,
+        type=TEXT,
         multiple=True,
         metavar="OPERATOR",
         shell_complete=complete_operator,

@@ -33,7 +33,7 @@ from dmlconf.cli.common.completion import (
 )
 from dmlconf.cli.common.configuration import BACKEND_GROUP, CHOICE_GROUP, configured_profiles
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.common.parameter_types import WholeNumber
+from dmlconf.cli.common.parameter_types import TEXT, WholeNumber
 from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.case_lists import LATEST, CaseList, failed_cases, listed_cases
 from dmlconf.cli.options.named_operators import operator_option
@@ -92,6 +92,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         ),
         option(
             "--where",
+            type=TEXT,
             metavar="EXPRESSION",
             group=CHOICE_GROUP,
             help="Only cases whose desc matches, such as 'DataType == FLOAT16 and GroupCount > 1'.",
@@ -99,6 +100,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         option(
             "--tag",
             "tags",
+            type=TEXT,
             multiple=True,
             shell_complete=complete_tag,
             metavar="TAG",
@@ -109,6 +111,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         option(
             "--without-tag",
             "without_tags",
+            type=TEXT,
             multiple=True,
             shell_complete=complete_tag,
             metavar="TAG",
@@ -118,6 +121,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         option(
             "--case",
             "identifiers",
+            type=TEXT,
             multiple=True,
             metavar="CASE",
             group=CHOICE_GROUP,

@@ -17,7 +17,7 @@ from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import latest_log
-from dmlconf.cli.common.parameter_types import Number, WholeNumber
+from dmlconf.cli.common.parameter_types import TEXT, Number, WholeNumber
 from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.options.backend import backend_option, timeout_option
 from dmlconf.cli.options.run_exit_code import NO_KNOWN_FAULTS_HELP
@@ -52,7 +52,7 @@ class _Failure:
 
 
 @click.command("diagnose", cls=Command, short_help="Find the causes of failures.")
-@click.argument("failure", required=False, metavar="[LOG|CASE]")
+@click.argument("failure", required=False, type=TEXT, metavar="[LOG|CASE]")
 @paths_argument
 @backend_option(
     "The backend that fails; by default that of the log.",

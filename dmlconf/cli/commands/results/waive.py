@@ -15,6 +15,7 @@ from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_case
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import named_or_latest
+from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import write_new
@@ -76,6 +77,7 @@ def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
 @option(
     "--case",
     "cases",
+    type=TEXT,
     multiple=True,
     metavar="CASE",
     shell_complete=complete_case,

@@ -16,6 +16,7 @@ from dmlconf.catalogue.model import FieldKind
 from dmlconf.cli.common.command import Command
 from dmlconf.cli.common.completion import complete_case
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.options.backend import backend_option, color_option, timeout_option
 from dmlconf.cli.options.selection import (
     challenge_option,
@@ -39,7 +40,7 @@ _UNLISTED: Final = "what no support table lists"
 
 
 @click.command("show", cls=Command, short_help="Print one case.")
-@click.argument("case", shell_complete=complete_case)
+@click.argument("case", type=TEXT, shell_complete=complete_case)
 @paths_argument
 @challenge_option("Show the data that --challenge N gives in a run.")
 @backend_option(
