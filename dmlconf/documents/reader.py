@@ -312,6 +312,10 @@ def read_document(path: Path) -> Document:
     Raises:
         InvalidFilesError: the file cannot be read, is not YAML, or is rejected.
     """
+    if path.suffix == ".jsonl" and path.is_file():
+        message = "is a run log, to judge by its name, not a YAML file"
+        hint = "`dmlconf report LOG` shows it, `dmlconf run --failed LOG` repeats what failed"
+        raise InvalidFilesError([Problem(path, message, hint=hint)])
     text = _decoded(path)
     try:
         builder = _Builder(_Loader(text).get_event)

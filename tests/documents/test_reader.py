@@ -550,6 +550,16 @@ def test_million_open_brackets_are_refused_without_a_crash(tmp_path: Path) -> No
     assert re.match(r"f\.yaml:1:(41|1001): nested deeper than 40 levels\n", message)
 
 
+def test_run_log_is_refused_by_what_it_is(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"record":"header"}\n{"record":"verdict"}\n', "run.jsonl")
+    assert refusal(lambda: read_document(path), tmp_path) == shown(
+        """
+        run.jsonl: is a run log, to judge by its name, not a YAML file
+            hint: `dmlconf report LOG` shows it, `dmlconf run --failed LOG` repeats what failed
+        """
+    )
+
+
 def test_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "none.yaml"
     message = refusal(lambda: read_document(path), tmp_path)

@@ -490,6 +490,14 @@ def test_waive_drafts_a_waiver_of_one_case(tmp_path: Path) -> None:
     assert "no such case failed" in done.stderr
 
 
+def test_waive_refuses_a_last_day_that_has_passed(tmp_path: Path) -> None:
+    run(tmp_path, SCALED, waiver(**NO_CASE), log="wrong.jsonl")
+    done = dmlconf_here(tmp_path, "waive", "wrong.jsonl", "-o", "w2.yaml", "--until", "2020-01-01")
+    assert done.returncode == 2
+    assert "'--until': 2020-01-01 has passed, so the waivers would hold in no run" in done.stderr
+    assert not (tmp_path / "w2.yaml").exists()
+
+
 def test_waive_reports_no_failures_and_replaces_no_file(tmp_path: Path) -> None:
     run(tmp_path, "numpy", waiver(**NO_CASE), log="right.jsonl")
     done = dmlconf_here(tmp_path, "waive", "right.jsonl", "-o", "none.yaml")
@@ -500,5 +508,5 @@ def test_waive_reports_no_failures_and_replaces_no_file(tmp_path: Path) -> None:
     before = (tmp_path / "w.yaml").read_text()
     done = dmlconf_here(tmp_path, "waive", "wrong.jsonl", "-o", "w.yaml")
     assert done.returncode == 2
-    assert "exists already" in done.stderr
+    assert "--output w.yaml: it exists already; remove it or choose another name" in done.stderr
     assert (tmp_path / "w.yaml").read_text() == before

@@ -71,7 +71,8 @@ def write_new(path: Path, text: str) -> None:
     try:
         write_in(path.parent, write)
     except FileExistsError as error:
-        raise click.UsageError(printable(f"--output {path}: it exists already")) from error
+        message = f"--output {path}: it exists already; remove it or choose another name"
+        raise click.UsageError(printable(message)) from error
     except OSError as error:
         raise click.UsageError(printable(f"--output {path}: {error.strerror}")) from error
 

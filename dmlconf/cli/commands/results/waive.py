@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import click
@@ -35,11 +35,14 @@ def _link(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
 
 def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
     try:
-        return None if value is None else date.fromisoformat(value)
+        day = None if value is None else date.fromisoformat(value)
     except ValueError as error:
         raise click.BadParameter(
             printable(f"{value!r} is not a date such as 2027-03-31")
         ) from error
+    if day is not None and day < datetime.now(UTC).date():
+        raise click.BadParameter(f"{day} has passed, so the waivers would hold in no run")
+    return day
 
 
 def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
