@@ -34,6 +34,13 @@ def test_tutorial_shows_what_its_commands_print(tutorial: Path) -> None:
     assert re.search("^PASSED: ", page, re.M)
 
 
+def test_text_of_the_first_tutorial_has_the_numbers_of_its_output() -> None:
+    page = (DOCS / "first-failure.md").read_text("utf-8")
+    reduced = re.search(r"reduced +([0-9,]+) elements became ([0-9,]+) in", page)
+    assert reduced is not None
+    assert f"Of {reduced[1]} elements {reduced[2]} are left." in page
+
+
 @pytest.mark.lab
 @pytest.mark.parametrize("tutorial", LAB_TUTORIALS, ids=lambda path: path.stem)
 def test_lab_tutorial_shows_what_its_commands_print(tutorial: Path) -> None:

@@ -34,3 +34,6 @@ def test_readme_shows_lines_that_the_command_prints(tmp_path: Path) -> None:
     for line in shown:
         assert line in printed
         assert len(line) <= WIDTH
+    total = re.search(r"^FAILED: ([0-9,]+ of [0-9,]+ cases) fail", done.stdout, re.M)
+    assert total is not None
+    assert f"fails {total[1]}. " in README.read_text("utf-8")
