@@ -205,3 +205,9 @@ def test_show_prints_expected_and_actual_outputs_on_request(tmp_path: Path) -> N
     assert "Actual, by faulty:zeros\nOutputTensor\n  0  0  0  0\nfailed: 4 of 4" in actual
     bundled = dmlconf_here(tmp_path, "show", "tile/invalid/repeat-of-0", "--against", "auto")
     assert "rejected with E_INVALIDARG" in bundled.stdout
+
+
+def test_show_refuses_an_unknown_backend_before_it_prints(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "show", "wrong", write(tmp_path, CASES), "-b", "nosuch")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "there is no backend 'nosuch'" in done.stderr

@@ -196,6 +196,15 @@ def test_a_mistake_in_the_file_is_shown_with_its_line(
     assert message in done.stderr, done.stderr
 
 
+def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "dmlconf.toml").write_bytes(b"# caf\xe9\njobs = 2\n")
+    done = dmlconf_here(tmp_path, "run", "tile.yaml")
+    assert done.returncode == 3
+    assert "dmlconf.toml: is not UTF-8: byte 0xe9" in done.stderr
+    assert "hint: save the file as UTF-8" in done.stderr
+
+
 def test_config_shows_set_options_and_their_origins(folder: Path) -> None:
     file = folder.parent / "dmlconf.toml"
     variables = {"DMLCONF_RUN_TIMEOUT": "7"}

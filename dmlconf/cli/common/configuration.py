@@ -254,7 +254,8 @@ def _parsed(path: Path) -> tuple[dict[str, Any], list[str], str]:
     except UnreadableFileError as error:
         raise InvalidFilesError([Problem(path, str(error))]) from error
     except UnicodeDecodeError as error:
-        raise InvalidFilesError([Problem(path, f"cannot be read: {error}")]) from error
+        message = f"is not UTF-8: byte 0x{error.object[error.start]:02x}"
+        raise InvalidFilesError([Problem(path, message, hint="save the file as UTF-8")]) from error
 
 
 def _no_table(path: Path, lines: list[str], value: Any) -> Problem:

@@ -132,6 +132,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         option(
             "--cases",
             "case_list",
+            type=TEXT,
             metavar="FILE|-",
             callback=listed_cases,
             group=CHOICE_GROUP,
@@ -139,6 +140,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         ),
         option(
             "--failed",
+            type=TEXT,
             is_flag=False,
             flag_value=LATEST,
             metavar="[LOG]",

@@ -15,6 +15,7 @@ from dmlconf.catalogue.model import Operator
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_operator
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.pages.case_counts import case_counts
 from dmlconf.documents.problems import printable
@@ -38,7 +39,7 @@ __all__ = ["command", "markdown_table"]
 
 
 @click.command("operators", cls=Command, short_help="Show the catalogue of operators.")
-@click.argument("name", required=False, shell_complete=complete_operator)
+@click.argument("name", required=False, type=TEXT, shell_complete=complete_operator)
 @option(
     "--markdown", is_flag=True, help="List them as a Markdown table; with a NAME, write its page."
 )

@@ -82,11 +82,10 @@ def command(
     from dmlconf.engine.against import AUTO
 
     folders = suite_paths(paths)
+    spec = None if backend is None else registry.parse(backend)
     _print(console, with_expectation(built, against or AUTO, folders))
-    if backend is not None:
-        lines = outcome_lines(
-            plan[0], built, registry.parse(backend), against or AUTO, suite, folders, timeout
-        )
+    if spec is not None:
+        lines = outcome_lines(plan[0], built, spec, against or AUTO, suite, folders, timeout)
         for line in lines:
             console.print(line, soft_wrap=True, markup=False, highlight=False)
     return ExitCode.SUCCESS
