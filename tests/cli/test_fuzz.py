@@ -141,6 +141,8 @@ def test_max_failures_2_ends_a_run_after_two_failures(tmp_path: Path) -> None:
         (("--cases", "0"), "'0' is not a whole number of at least 1"),
         (("-o", "GRAPHS"), "use --graphs to generate graphs"),
         (("--graphs", "--invalid"), "--graphs and --invalid exclude each other"),
+        (("--nodes", "8"), "--nodes is for graphs; add --graphs"),
+        (("--no-rewrites",), "--no-rewrites is for graphs; add --graphs"),
     ],
 )
 def test_wrong_options_of_fuzz_are_refused(

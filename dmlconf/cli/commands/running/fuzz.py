@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loading.loader import Suite, load_suite
@@ -213,6 +214,8 @@ def command(
         raise click.UsageError("--cases, --time and --number exclude each other")
     if graphs and invalid:
         raise click.UsageError("--graphs and --invalid exclude each other")
+    if not graphs:
+        _refuse_options_of_graphs(click.get_current_context())
     reports = parse_reports(report_options, RUN_FORMATS, log=log_file)
     name = device_options.tested(backend)
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
@@ -290,6 +293,14 @@ def command(
     if code:
         say(f"The run log is {log}")
     return code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
+
+
+def _refuse_options_of_graphs(ctx: click.Context) -> None:
+    """Refuse options that are only for graphs, unless they come from the configuration."""
+    for name, spelling in (("nodes", "--nodes"), ("rewrites", "--no-rewrites")):
+        typed = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if typed and not (name == "rewrites" and ctx.params[name]):
+            raise click.UsageError(f"{spelling} is for graphs; add --graphs")
 
 
 def _plantable_rewrites(operators: tuple[str, ...]) -> tuple[CaseTemplate, ...]:
