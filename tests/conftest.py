@@ -37,7 +37,7 @@ NEEDS_OF_MARKERS: Final = {
     "lab": "the Wine lab (docs/wine-lab.md)",
     "layers": "many minutes (docs/precision.md)",
     "runtimes": "onnx and onnxruntime (pip install '.[onnxruntime]')",
-    "slow": "half a second or more each",
+    "slow": "a third of a second or more each",
     "webnn": "a Chromium with WebNN (python3 lab/chromium.py)",
     "native": "Microsoft's DirectX headers and a C++ compiler",
     "postgres": "PostgreSQL (postgresql of Debian)",

@@ -88,6 +88,7 @@ def _needs_no_check(level: FeatureLevel, case: Case) -> bool:
     return "model" in case.tags or bool(earlier and refusals(earlier[-1])[case.identifier] is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
 def test_level_refuses_exactly_cases_of_later_levels(level: FeatureLevel) -> None:
     refused = 0

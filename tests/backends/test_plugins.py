@@ -49,6 +49,7 @@ def test_two_plugins_with_one_name_are_refused_and_named(
     assert dmlconf(tmp_path, "run", "tile.yaml", "-q", **plugin_path).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [(), ("-b", "numpy")])
 def test_plugin_named_as_a_built_in_backend_is_refused(
     tmp_path: Path, plugin_path: dict[str, str], arguments: tuple[str, ...]

@@ -256,6 +256,7 @@ def test_a_message_has_no_escape_sequences_for_terminals(tmp_path: Path) -> None
     assert "[31m" in message
 
 
+@pytest.mark.slow
 def test_a_recording_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     content = recording_bytes(recording({"a": Outputs({"X": np.arange(99)})}))

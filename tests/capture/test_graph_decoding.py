@@ -180,6 +180,7 @@ def test_names_of_nodes_become_unique_and_valid_in_case_files(original: bytes, f
     assert graph.names == ({node: own for node in nodes if node != own} if original else {})
 
 
+@pytest.mark.slow
 def test_operator_that_was_not_captured_is_reported() -> None:
     case = suite_graphs("chains.yaml")[0]
     device = Device()

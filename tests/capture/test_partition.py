@@ -63,6 +63,7 @@ def test_option_block_nodes_limits_the_nodes_of_blocks(tmp_path: Path) -> None:
     assert others[0].about.note == "4 nodes of graph 1, from r_dmlEp_0 to f_dmlEp_0."
 
 
+@pytest.mark.slow
 def test_truncated_files_and_most_files_with_wrong_bytes_are_refused(tmp_path: Path) -> None:
     content = FILE.read_bytes()
     path = tmp_path / "damaged.bin"

@@ -63,6 +63,7 @@ def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.Monke
     assert case_files([folder, folder.absolute()]) == case_files([folder])
 
 
+@pytest.mark.slow
 def test_shared_files_of_several_paths_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

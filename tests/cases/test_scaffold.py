@@ -82,6 +82,7 @@ def test_only_a_file_in_a_checkout_names_its_schema(
     assert dmlconf_here(folder, "new", "case", "TILE").stdout.startswith("operator: TILE\n")
 
 
+@pytest.mark.slow
 def test_the_data_type_hint_names_only_supported_types(tmp_path: Path) -> None:
     text = dmlconf_here(tmp_path, "new", "case", "FILL_VALUE_SEQUENCE").stdout
     [hint] = [line for line in text.splitlines() if "FLOAT32 | " in line]

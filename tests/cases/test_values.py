@@ -28,6 +28,7 @@ def nested(flat: list[Any], sizes: tuple[int, ...]) -> Any:
     return [nested(flat[i * length :][:length], sizes[1:]) for i in range(sizes[0])]
 
 
+@pytest.mark.slow
 @given(SIZES, st.sampled_from(INTEGERS), st.data())
 def test_nested_and_flat_lists_give_the_same_array(
     sizes: tuple[int, ...], data_type: DataType, data: st.DataObject

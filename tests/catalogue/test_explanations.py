@@ -184,6 +184,7 @@ EXPLANATIONS = [
 """Identifier of an invalid case, constraint, field, and the explanation at the field."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("identifier", "constraint", "field", "text"),
     EXPLANATIONS,

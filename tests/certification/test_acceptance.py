@@ -70,6 +70,7 @@ def test_backends_other_than_directml_need_permission(folder: Path) -> None:
     assert "it is of the backend faulty:level=6_4, which you allowed" in printed_text(done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "lacking"),
     [

@@ -71,6 +71,7 @@ def test_equal_outputs_of_two_cases_are_stored_once(folder: Path) -> None:
     assert len(stored) == sum(map(len, forgery.blobs.values()))
 
 
+@pytest.mark.slow
 def test_another_challenge_chooses_another_sample_of_a_large_output(folder: Path) -> None:
     path = folder / "suite" / "matrix.yaml"
     # A challenge changes random inputs, but not a sequence.
@@ -263,6 +264,7 @@ def test_a_recording_that_lacks_cases_gives_no_certificate(folder: Path) -> None
     assert not list(folder.glob("it.dmlcert*"))
 
 
+@pytest.mark.slow
 def test_two_parties_sign_a_certificate_after_it_was_made(folder: Path) -> None:
     certify(folder)
     assert "it is not signed" in printed_text(verify(folder))

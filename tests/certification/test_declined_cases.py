@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
@@ -38,6 +40,7 @@ def with_profile(folder: Path, most: str, *command: str) -> tuple[int, str]:
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.slow
 def test_too_many_declined_cases_fail_certify_and_verify(
     tmp_path: Path,
 ) -> None:

@@ -87,7 +87,7 @@ def test_keygen_says_who_can_read_the_private_key(
 def test_keygen_refuses_an_empty_path(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "keygen", "")
     assert done.returncode == 2
-    assert "name a file for the private key" in " ".join(done.stderr.split())
+    assert "the path is empty" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -122,6 +122,7 @@ def test_dmlconf_takes_keys_of_openssl(tmp_path: Path) -> None:
     assert public.verifies(private.sign(b"message"), b"message")
 
 
+@pytest.mark.slow
 def test_an_unsuitable_key_file_is_explained(tmp_path: Path) -> None:
     new_key_pair(tmp_path / "key.pem")
     openssl(tmp_path, "genpkey", "-algorithm", "rsa", "-out", "rsa.pem")

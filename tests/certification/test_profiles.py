@@ -84,6 +84,7 @@ def test_bundled_profiles_are_complete_and_valid() -> None:
     assert lint_profiles() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["2_0", "3_0", "5_0"])
 def test_a_profile_requires_cases_up_to_its_level(
     level: str,
@@ -284,6 +285,7 @@ def test_an_invalid_profile_is_refused_with_its_line(
     assert message in done.stderr
 
 
+@pytest.mark.slow
 def test_list_names_the_cases_of_a_known_profile(tmp_path: Path) -> None:
     folder = cases_directory() / "gather"
     done = dmlconf_here(tmp_path, "list", folder, "--profile", "5_0")

@@ -51,7 +51,6 @@ def test_a_flipped_bit_is_refused_with_its_case(folder: Path) -> None:
     assert f"outputs.bin does not match outcomes.jsonl: {first}" in printed_text(done)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", STRANGER)
 def test_a_strangers_change_is_refused_or_harmless(folder: Path, name: str) -> None:
     right = (folder / "it.dmlcert").read_bytes()

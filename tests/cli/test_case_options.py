@@ -56,6 +56,7 @@ def test_option_failed_selects_the_failures_of_the_latest_run(tmp_path: Path) ->
     assert "no case failed in the run of " in nothing.stderr
 
 
+@pytest.mark.slow
 def test_option_failed_takes_failures_and_backend_of_a_log(tmp_path: Path) -> None:
     path = write(tmp_path, CASES)
     backend = "faulty:zeros,on=half"

@@ -235,6 +235,7 @@ def test_show_names_the_origin_of_expected_values(tmp_path: Path) -> None:
     assert "stated: derived by hand" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_mapping_as_cases_is_reported_once(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "validate", write(tmp_path, "operator: TILE\ncases: {}\n"))
     assert done.returncode == 3
@@ -295,6 +296,7 @@ def test_operators_shows_conditions_of_support_tables(tmp_path: Path) -> None:
     assert len(conditions) == len(set(conditions)) > 3
 
 
+@pytest.mark.slow
 def test_operators_describes_a_rule_of_several_candidates(tmp_path: Path) -> None:
     shown = " ".join(dmlconf_here(tmp_path, "operators", "RESAMPLE2").stdout.split())
     assert "one of several candidates if InterpolationMode == 'NEAREST_NEIGHBOR'" in shown
@@ -319,6 +321,7 @@ def test_operators_fits_80_columns_and_is_complete(tmp_path: Path, name: str) ->
     assert "\n\ncases: " in shown
 
 
+@pytest.mark.slow
 def test_operators_indents_wrapped_lines(tmp_path: Path) -> None:
     shown = dmlconf_here(tmp_path, "operators", "CONVOLUTION", COLUMNS="80").stdout
     struct, _, rest = shown.partition("{")[2].partition("};")

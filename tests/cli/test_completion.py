@@ -76,6 +76,7 @@ def test_the_program_completes_operators_and_cases_for_bash(tmp_path: Path) -> N
     assert cases == ["tile/documented/example-1-three-by-three"]
 
 
+@pytest.mark.slow
 def test_completion_reads_no_list_of_cases_and_prints_no_hint(tmp_path: Path) -> None:
     # A run would explain that `Conv` is a name of ONNX, and that there is no file missing.txt.
     words = "dmlconf list -o Conv --cases missing.txt --feature-level 3"

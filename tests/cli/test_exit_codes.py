@@ -161,6 +161,7 @@ def test_exit_code_is_3_for_missing_cases(tmp_path: Path) -> None:
     assert "there is no such file or folder" in done.stderr
 
 
+@pytest.mark.slow
 def test_exit_code_is_3_for_an_invalid_log(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "report", write(tmp_path))
     assert done.returncode == 3

@@ -161,6 +161,7 @@ def test_cached_figures_that_lack_an_output_are_not_used(tmp_path: Path) -> None
     assert run(tmp_path) == first
 
 
+@pytest.mark.slow
 def test_cached_figures_of_a_removed_dispute_are_not_used(tmp_path: Path) -> None:
     # The backend `faulty:scaled` returns 1.1 times what is right.
     scaled = CASE_FILE.replace("=2 * Value", "=2.2 * Value")
@@ -203,6 +204,7 @@ def record(folder: Path, backend: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_cached_judgements_are_used_only_for_the_same_recording(tmp_path: Path) -> None:
     against = ("--against", "recording:directml-1.0.dmlrec")
     write(tmp_path, UNSTATED, "gemm.yaml")
@@ -215,6 +217,7 @@ def test_cached_judgements_are_used_only_for_the_same_recording(tmp_path: Path) 
     assert {each["status"] for each in verdicts} == {"failed"}
 
 
+@pytest.mark.slow
 def test_the_cached_list_of_cases_belongs_to_one_recording(
     tmp_path: Path,
 ) -> None:
@@ -310,6 +313,7 @@ def warnings(folder: Path) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_validate_judges_no_case_of_which_a_run_has_judged_an_element(tmp_path: Path) -> None:
     write(tmp_path, DIVISIONS, "gemm.yaml")
     assert {each["status"] for each in run(tmp_path, code=7).values()} == {"unchecked"}
@@ -320,6 +324,7 @@ def test_validate_judges_no_case_of_which_a_run_has_judged_an_element(tmp_path: 
     assert "the rules permit any value" in warnings(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("divisors", "judged"), [("[0, 0]", False), ("[0, 1]", True)])
 def test_a_run_notes_whether_an_element_is_judged(
     tmp_path: Path, divisors: str, judged: bool

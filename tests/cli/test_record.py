@@ -64,6 +64,7 @@ def names_in(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
+@pytest.mark.slow
 def test_a_recording_is_replayed_with_passing_verdicts(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
     path = record(tmp_path, suite)
@@ -249,6 +250,7 @@ def test_recording_of_the_reference_checks_no_case(
     assert set(statuses.values()) == {"unchecked"}
 
 
+@pytest.mark.slow
 def test_cases_that_break_are_reported_and_not_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
     backend = "faulty:crash,on=INT8"  # Also crashes on UINT8.

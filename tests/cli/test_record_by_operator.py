@@ -265,6 +265,7 @@ def test_another_device_must_record_all_cases_of_an_operator(
     assert read_recording(suite / "tile" / "r.dmlrec").environment["adapter"] == "zeros"
 
 
+@pytest.mark.slow
 def test_an_operator_whose_cases_all_crash_keeps_its_recording(suite: Path) -> None:
     record(suite, "suite")
     before = recordings(suite)
@@ -292,6 +293,7 @@ def test_a_damaged_recording_is_replaced(suite: Path) -> None:
     assert recordings(suite)["tile"][0] == before
 
 
+@pytest.mark.slow
 def test_stale_recording_is_reported_with_a_command_to_renew_it(suite: Path) -> None:
     record(suite, "suite")
     (suite / "tile" / "x.yaml").write_text(TILE.replace("[1, 2]", "[1, 3]"), encoding="utf-8")

@@ -250,6 +250,7 @@ def test_the_folders_that_an_output_needs_are_created(tmp_path: Path, name: str)
     assert [path.name for path in (tmp_path / "new" / "folder").iterdir()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_an_output_that_cannot_be_written_leaves_no_folder(tmp_path: Path, name: str) -> None:
     failing = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "log.jsonl")

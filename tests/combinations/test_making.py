@@ -88,6 +88,7 @@ def two_entries(path: Path) -> str:
     return case_entries(entry, made, 1)
 
 
+@pytest.mark.slow
 def test_made_cases_cover_missing_pairs(tmp_path: Path) -> None:
     entry = operator("ELEMENT_WISE_ADD")
     path = tmp_path / "few.yaml"

@@ -50,6 +50,7 @@ def test_run_that_alone_fails_or_passes_is_the_outlier(folder: Path) -> None:
     assert {each.case for each in passing} == failed
 
 
+@pytest.mark.slow
 def test_compare_counts_outliers_and_shows_their_verdicts(folder: Path) -> None:
     found = outliers([read_log(folder / name) for name in RUNS])
     done = dmlconf_here(folder, "compare", *RUNS, "--quiet")

@@ -120,11 +120,13 @@ def log_of_a_busy_machine(seed: int, factors: Mapping[str, float] = {}) -> RunLo
     return RunLog(replace(logs.HEADER, selected=len(verdicts)), tuple(verdicts), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_operators_on_a_busy_machine_are_not_named(seed: int) -> None:
     assert timing(log_of_a_busy_machine(seed), log_of_a_busy_machine(seed + 100)).slower == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_operator_20_times_slower_is_named_despite_busy_machine(seed: int) -> None:
     slower = timing(

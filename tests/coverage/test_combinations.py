@@ -75,6 +75,7 @@ def test_case_covers_only_the_pairs_of_its_values(tmp_path: Path) -> None:
     assert len(row.covered) == len(valued) * (len(valued) - 1) // 2
 
 
+@pytest.mark.slow
 def test_each_pair_is_covered_missing_or_impossible_for_a_reason(tmp_path: Path) -> None:
     row = coverage_of_gemm(tmp_path)
     counts = [len(each.values) for each in row.parameters]
@@ -158,6 +159,7 @@ def test_broadcast_or_owned_input_shares_no_buffer_with_the_output() -> None:
     assert exclusion("ELEMENT_WISE_ADD", ("owned inputs", "some"), shared) is None
 
 
+@pytest.mark.slow
 def test_tensors_of_one_data_type_share_a_parameter() -> None:
     def types(name: str) -> list[str]:
         names = [each.name for each in parameters_of(operator(name))]

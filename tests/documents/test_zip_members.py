@@ -93,6 +93,7 @@ def test_unsupported_compression_is_refused(tmp_path: Path, method: int) -> None
         read(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [*SUPPORTED_METHODS, *UNSUPPORTED_METHODS])
 def test_damaged_byte_raises_only_damaged_archive_error(tmp_path: Path, method: int) -> None:
     path = tmp_path / "x.zip"
@@ -109,6 +110,7 @@ def test_damaged_byte_raises_only_damaged_archive_error(tmp_path: Path, method: 
     assert refused > len(content) / 2
 
 
+@pytest.mark.slow
 def test_false_size_of_a_member_does_not_fill_memory(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     size = 64 << 20

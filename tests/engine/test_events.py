@@ -224,6 +224,7 @@ def kept_log(names: Sequence[str]) -> RunLog:
     return kept
 
 
+@pytest.mark.slow
 def test_verdict_in_columns_takes_less_than_150_bytes() -> None:
     names = [f"tile/large[Number={number}]" for number in range(2000)]
     kept_log(names)  # Fills the caches that all logs share.

@@ -66,6 +66,7 @@ def test_reference_in_workers_is_never_judged_by_itself(tmp_path: Path) -> None:
     assert "unstated: unchecked" in statuses(log)
 
 
+@pytest.mark.slow
 def test_log_numbers_processes_and_their_cases(
     tmp_path: Path,
 ) -> None:

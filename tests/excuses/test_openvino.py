@@ -199,6 +199,7 @@ GIVEN: Final = [
 """A case, the finding without its prefix `openvino-`, and the elements that OpenVINO gives."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "finding", "given"), GIVEN)
 def test_only_the_outputs_of_openvino_are_explained(
     name: str, finding: str, given: list[float]

@@ -34,6 +34,7 @@ def graphs(count: int, nodes: int = 5, operators: Sequence[str] = OPERATORS) -> 
     return [case for case in cases if isinstance(case, GraphCase)]
 
 
+@pytest.mark.slow
 def test_graphs_are_valid_different_and_mostly_connected() -> None:
     actual = graphs(30)
     assert len(actual) == 30
@@ -43,6 +44,7 @@ def test_graphs_are_valid_different_and_mostly_connected() -> None:
     assert len({repr(case.graph) for case in actual}) == 30
 
 
+@pytest.mark.slow
 def test_graphs_have_at_most_the_given_number_of_nodes() -> None:
     counts = Counter(len(case.graph.nodes) for case in graphs(30, 7))
     assert max(counts) == 7

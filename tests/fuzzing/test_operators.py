@@ -101,6 +101,7 @@ def test_some_inputs_are_special_numbers_or_constants() -> None:
     assert fills.count("specials") + fills.count("constant") < 100
 
 
+@pytest.mark.slow
 def test_any_dimension_may_have_a_stride_of_0() -> None:
     repeated: Counter[int] = Counter()
     for number in range(200):
@@ -152,6 +153,7 @@ def test_cases_are_valid_with_and_without_a_fused_operator(seed: int) -> None:
     assert fused == {True, False}
 
 
+@pytest.mark.slow
 def test_no_two_outputs_in_place_share_a_buffer() -> None:
     pairs = [
         operator_case("ADAM_OPTIMIZER", 41, number).template.data.get("in_place", {})

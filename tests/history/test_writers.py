@@ -188,6 +188,7 @@ def test_option_history_is_refused_if_the_database_cannot_be_created(tmp_path: P
     assert str(tmp_path / "tile.yaml" / "x") in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_run_without_a_history_imports_no_sqlalchemy(tmp_path: Path) -> None:
     write(tmp_path)
     code = (

@@ -34,6 +34,7 @@ def test_a_run_with_only_declined_cases_has_exit_code_7(tmp_path: Path) -> None:
     assert "the backend has no counterpart of this operator: GATHER" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "code"),
     [((), 0), (("--fail-on", "unsupported"), 1), (("--min-passed", "100"), 1)],

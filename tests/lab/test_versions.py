@@ -259,6 +259,7 @@ class StandInLab:
 
 
 class TestSuite:
+    @pytest.mark.slow
     def test_the_suite_runs_on_each_release(self, tmp_path: Path) -> None:
         lab = StandInLab(reports.PASSED)
         assert run_suite(chosen(["1.8.0", "1.9.0"]), tmp_path / "logs", ["--quick"], lab) == 0
@@ -288,6 +289,7 @@ class TestSuite:
         run_suite(picked, tmp_path, [], lab)
         assert len(lab.calls) == 1
 
+    @pytest.mark.slow
     def test_a_failure_does_not_stop_other_releases(self, tmp_path: Path) -> None:
         picked = chosen(["1.8.0", "1.9.0"])
         lab = StandInLab(reports.FAILED, code=1)
@@ -295,6 +297,7 @@ class TestSuite:
         assert run_suite(picked, tmp_path, [], lab) == 1
         assert len(lab.calls) == 2
 
+    @pytest.mark.slow
     def test_a_run_that_is_not_repeated_has_its_earlier_exit_code(self, tmp_path: Path) -> None:
         picked = chosen(["1.8.0"])
         lab = StandInLab(reports.PASSED, code=7)

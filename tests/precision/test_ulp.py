@@ -78,6 +78,7 @@ def test_distance_agrees_with_exact_arithmetic(pair: tuple[DataType, Any, Any]) 
     assert distance(a, b) == expected
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_distance_is_the_same_both_ways(pair: tuple[DataType, Any, Any]) -> None:
     _, a, b = pair

@@ -98,6 +98,7 @@ def test_github_takes_no_file() -> None:
 RENDERING_MODULES = ("github", "html", "json_report", "junit", "markdown", "picture")
 
 
+@pytest.mark.slow
 def test_list_of_formats_imports_no_rendering_module() -> None:
     script = (
         "import sys, dmlconf.reports.formats, dmlconf.reports.runs.terminal;"

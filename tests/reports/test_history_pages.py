@@ -213,6 +213,7 @@ def test_incompletely_written_site_has_no_index_page(tmp_path: Path) -> None:
     assert not (folder / "index.html").exists()
 
 
+@pytest.mark.slow
 def test_site_replaces_only_pages_of_an_earlier_site(tmp_path: Path) -> None:
     overview(tmp_path, nights())
     database = ("--database", tmp_path / "h.sqlite")

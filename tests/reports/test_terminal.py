@@ -362,6 +362,7 @@ def test_passing_run_of_all_operators_takes_at_most_40_lines() -> None:
     assert text.count("\n") <= 40
 
 
+@pytest.mark.slow
 def test_passing_run_has_rows_of_families_unless_verbose() -> None:
     log = many_operators(ALL_OPERATORS, 0)
     short, verbose = printed(log, 80), printed(log, 80, verbose=True)

@@ -379,6 +379,7 @@ def test_sample_of_two_cases_reports_no_rarely_noticed_defect(tmp_path: Path) ->
     assert DriverFigure.of(driver_defects(), applicability, strength, 3).few
 
 
+@pytest.mark.slow
 def test_several_processes_measure_what_one_does() -> None:
     """The cases are more than a process takes at a time."""
     plan = list(bundled("cumulative_summation/matrix.yaml").plan())

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.engine.session import no_expectation
@@ -105,6 +106,7 @@ def test_passing_defects_and_failing_differences_are_reported() -> None:
     assert Graphs(figure).share == 75  # 3 of 4 defects, in percent.
 
 
+@pytest.mark.slow
 def test_command_measures_graphs_alike_with_two_processes(tmp_path: Path) -> None:
     graph_file(tmp_path, GATED)
     options = "--figure", "graphs", "-q", "--report", "json:s.json"

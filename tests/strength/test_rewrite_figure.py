@@ -48,10 +48,12 @@ def _figure(folder: Path, text: str, code: int = 0) -> dict[str, object]:
     return part
 
 
+@pytest.mark.slow
 def test_a_near_miss_proves_its_condition(tmp_path: Path) -> None:
     assert _figure(tmp_path, NEAR_MISS) == {"cases": 1, "proven": True, "unproven": []}
 
 
+@pytest.mark.slow
 def test_near_miss_with_hiding_data_proves_nothing(tmp_path: Path) -> None:
     part = _figure(tmp_path, NEAR_MISS.replace("[1, -2, 3]", "[1, 2, 3]"))
     assert not part["proven"]
@@ -70,6 +72,7 @@ def test_failing_rewrite_without_broken_condition_is_reported(
     assert "no case: drop-relu-before-clip, without minimum-is-not-negative" in result.stderr
 
 
+@pytest.mark.slow
 def test_option_sample_does_not_apply_to_rewrites(
     tmp_path: Path,
 ) -> None:

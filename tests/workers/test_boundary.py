@@ -365,6 +365,7 @@ def test_details_that_cannot_be_unpickled_break_no_case(folder: Path) -> None:
     assert (code, actual) == (0, [Status.PASSED] * 5)
 
 
+@pytest.mark.slow
 def test_malformed_outcome_is_an_error_of_the_backend(
     malformed: tuple[int, dict[str, list[Verdict]]],
 ) -> None:

@@ -36,6 +36,7 @@ def lines_of(script: str, block: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", ["deferred_interrupts", "discarded_interrupts"])
 def test_grace_that_ends_in_a_block_interrupts_after_it(block: str) -> None:
     script = """
@@ -52,6 +53,7 @@ except KeyboardInterrupt:
     assert lines_of(script, block) == ["end of the block", "interrupted"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", ["deferred_interrupts", "discarded_interrupts"])
 def test_grace_that_ends_in_a_failing_block_does_not_hide_the_next_interrupt(block: str) -> None:
     script = """

@@ -137,6 +137,7 @@ def test_a_process_that_dies_is_reported_with_its_exit_code() -> None:
         list(mapped(exit_with_code_7, [1, 2, 3]))
 
 
+@pytest.mark.slow
 def test_end_of_with_statement_ends_running_processes(
     tmp_path: Path,
 ) -> None:

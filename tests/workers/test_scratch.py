@@ -27,6 +27,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_never_remove_each_others_folders(temporary: Path) -> None:
     def run(_: int) -> None:
         for _ in range(40):

@@ -121,6 +121,7 @@ def test_driver_crash_is_reported_only_for_its_adapter(
     assert "DXGI_ERROR_UNSUPPORTED" in refusals[1 - dying]
 
 
+@pytest.mark.slow
 def test_a_library_that_ends_its_process_is_reported(
     directml: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,6 +143,7 @@ def test_four_bit_elements_are_packed_low_half_first() -> None:
 
 
 # Elements of `broadcast` share memory.
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "broadcast"])
 @given(data=st.data())
 def test_decoding_gives_back_what_was_encoded(layout: str, data: Any) -> None:

@@ -222,6 +222,7 @@ assert d3d12.standin_d3d12_alive() == 0, "dmlconf holds a buffer"
     assert found.dispatches == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2])
 def test_memory_for_one_of_two_operators_suffices_for_its_weight(
     tmp_path: Path, wsl: Path, most: int

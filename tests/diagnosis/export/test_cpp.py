@@ -44,6 +44,7 @@ def test_program_compares_signs_of_zeros_if_the_rule_does() -> None:
         assert rows.partition("}")[0].split(", ")[-2] == signed_zeros
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data_type", "signed"), [("INT4", "true"), ("UINT4", "false")])
 def test_program_says_whether_4_bit_elements_are_signed(data_type: str, signed: str) -> None:
     beginning = f"quantize/sizes/four-bits[DataType={data_type}"
