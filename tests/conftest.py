@@ -88,6 +88,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.option.share is None:
         return
     k, n = config.option.share
+    if n > len(items):
+        message = f"--share {k}/{n}: only {len(items)} tests are chosen, so some parts are empty"
+        raise pytest.UsageError(message)
     chosen = items[k - 1 :: n]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
     items[:] = chosen

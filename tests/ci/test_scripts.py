@@ -36,6 +36,13 @@ def test_consecutive_turns_take_every_share() -> None:
     assert sorted(shares) == ["1/3", "2/3", "3/3"]
 
 
+def test_more_shares_than_tests_are_refused() -> None:
+    command = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", __file__, "--share"]
+    done = subprocess.run([*command, "1/999"], capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "some parts are empty" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("line", "passes"),
     [
