@@ -108,6 +108,16 @@ def test_a_run_limited_by_time_ends_with_a_consistent_log(tmp_path: Path) -> Non
 
 
 @pytest.mark.fuzz
+def test_a_run_that_ends_before_all_rounds_has_a_consistent_log(tmp_path: Path) -> None:
+    early = ("--cases", "5000", "--max-failures", "1", "--reduce", "0", "--log", "run.jsonl")
+    run = dmlconf_here(tmp_path, *FUZZ, *early)
+    assert run.returncode == 1, run.stderr
+    header = json.loads((tmp_path / "run.jsonl").read_text("utf-8").splitlines()[0])
+    assert header["selected"] == len(verdicts(tmp_path / "run.jsonl")) < 5000
+    assert dmlconf_here(tmp_path, "report", "run.jsonl").returncode == 0
+
+
+@pytest.mark.fuzz
 def test_run_limited_by_time_that_dies_while_it_counts_cases_loses_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
