@@ -19,7 +19,7 @@ from dmlconf.capture.hooking.arrays import ArrayStore
 from dmlconf.capture.journal import read_journal
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loading.loader import load_suite, valid_case
-from tests.cli.test_capture import GRAPH, RELU, journal
+from tests.cli.commands.test_capture import GRAPH, RELU, journal
 
 X = np.array([[[[-1, 2, 3], [4, -5, 9]]]], np.float32)
 

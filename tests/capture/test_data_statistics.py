@@ -22,7 +22,7 @@ from dmlconf.capture.journal import read_journal
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
-from tests.cli.test_capture import GRAPH, RELU, journal
+from tests.cli.commands.test_capture import GRAPH, RELU, journal
 
 RANDOM = np.random.default_rng(5)
 COUNT = 20_000

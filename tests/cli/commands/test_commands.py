@@ -334,7 +334,7 @@ def test_operators_indents_wrapped_lines(tmp_path: Path) -> None:
 
 
 def test_operators_markdown_equals_the_documented_table(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "operators.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "operators.md").read_text("utf-8")
     table = dmlconf_here(tmp_path, "operators", "--markdown").stdout
     assert table.count("\n") == len(operator_names()) + 2
     assert table in page

@@ -16,7 +16,7 @@ from dmlconf.capture.hooking.arrays import ArrayStore
 from dmlconf.capture.journal import read_journal
 from dmlconf.cli.output.captured_difference import report_difference, suspect
 from dmlconf.verdicts.verdict import Identity, Judgement, Status, Verdict
-from tests.cli.test_capture import RELU, dispatch, journal
+from tests.cli.commands.test_capture import RELU, dispatch, journal
 
 PROGRAM = ("-c", "import sys; print('First difference: y', *sys.argv[1:])")
 """Stands for the module that ran the model; it prints its arguments."""

@@ -58,7 +58,7 @@ def test_a_message_of_a_plugin_is_no_workflow_command(tmp_path: Path) -> None:
     write(tmp_path)
     install_plugin(tmp_path, "speaking", code=PLUGIN)
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     arguments = ("run", "tile.yaml", "-b", "speaking", "--report", "github", "-v")
     workflow = {"GITHUB_ACTIONS": "true", "PYTHONPATH": os.pathsep.join((root, path))}
     done = dmlconf(tmp_path, *arguments, **workflow)

@@ -1,6 +1,7 @@
 """Exit codes 0 to 6 and 70 occur for the reasons that the table in `docs/verdicts.md` gives.
 
-For exit code 7 see `tests/cli/test_ci.py`, and for 8 `tests/cli/test_unwritable_outputs.py`.
+For exit code 7 see `tests/cli/runs/test_ci.py`, and for 8
+`tests/cli/files/test_unwritable_outputs.py`.
 
 The tested code is in `dmlconf/cli/common/exit_codes.py`, `dmlconf/cli/options/run_exit_code.py`,
 `dmlconf/cli/options/selection.py`, `dmlconf/cli/entry_point.py`, `dmlconf/reports/runs/summary.py`

@@ -18,7 +18,7 @@ import pytest
 
 from tests.cli.process import environment, write
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 NAMES = (
     "click",

@@ -21,7 +21,7 @@ from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.cases.model import Case
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.entry_point import cli
-from tests.cli.test_devices import ARC, FILE, WARP
+from tests.cli.devices.test_devices import ARC, FILE, WARP
 
 PASSED = CheckResult("data types", CheckStatus.PASSED, "13 of 13 data types", 0.5)
 
