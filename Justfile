@@ -28,7 +28,7 @@ format:
 types:
     {{bin}}/mypy
 
-# Run the unit tests, or those given: just test tests/cases/test_shared.py -k digest
+# Run the unit tests, or those given: just test tests/cases/loading/test_shared.py -k digest
 [positional-arguments]
 test *ARGUMENTS:
     {{bin}}/pytest {{ if ARGUMENTS == "" { "-n auto" } else { '"$@"' } }}

@@ -54,7 +54,7 @@ def identifiers(*paths: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(Path(__file__).parents[3])
     folder = Path("cases", "activation_identity")
     once = load_suite([folder])
     for other in (folder.absolute(), folder / ".." / folder.name, folder.absolute() / "sizes.yaml"):
@@ -67,7 +67,7 @@ def test_a_folder_that_several_paths_name_is_read_once(monkeypatch: pytest.Monke
 def test_shared_files_of_several_paths_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(Path(__file__).parents[3])
     one, other = Path("cases", "activation_identity"), Path("cases", "activation_relu")
     assert identifiers(one, other.absolute()) == identifiers(one, other)
     shared = Path("cases", "shared", "functions-and-conversions")
