@@ -13,7 +13,7 @@ import pytest
 
 from dmlconf.faults.gates import bounded_before_activations
 from dmlconf.verdicts.verdict import Status
-from tests.faults.test_computed_faults import case_of, outputs_of, status_and_fault
+from tests.faults.user_cases import case_of, outputs_of, status_and_fault
 
 FAULT = "gates-of-bounded-numbers-in-gru"
 

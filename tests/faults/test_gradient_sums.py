@@ -16,7 +16,7 @@ from dmlconf.faults.gradient_sums import gradients_in_passes
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Status
-from tests.faults.test_computed_faults import case_of, status_and_fault
+from tests.faults.user_cases import case_of, status_and_fault
 from tests.truncation import toward_zero
 
 GRADIENTS = "float16-gradients-held-in-parts"

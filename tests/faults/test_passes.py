@@ -20,7 +20,7 @@ from dmlconf.faults.passes import first_pass_truncated
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
 from dmlconf.verdicts.verdict import Status
-from tests.faults.test_computed_faults import case_of, outputs_of, status_and_fault
+from tests.faults.user_cases import case_of, outputs_of, status_and_fault
 from tests.graphs.suites import graph_case
 from tests.truncation import toward_zero
 
