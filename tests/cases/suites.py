@@ -67,6 +67,41 @@ cases:
       OutputTensor: {Sizes: [7], DataType: FLOAT32}
 """
 
+ARGMIN = """\
+operator: ARGMIN
+cases:
+  - desc:
+      InputTensor: {Sizes: [3], DataType: FLOAT32, values: [2, 1, 3]}
+      OutputTensor: {Sizes: [1], DataType: UINT32}
+      Axes: [0]
+      AxisDirection: INCREASING
+"""
+
+JOIN = """\
+operator: JOIN
+cases:
+  - desc:
+      InputTensors:
+        - {Sizes: [1], DataType: INT8, values: [1]}
+        - {Sizes: [2], DataType: INT8, fill: sequence}
+      OutputTensor: {Sizes: [3], DataType: INT8}
+      Axis: 0
+    expect: {OutputTensor: [1, 0, 1]}
+"""
+
+JOIN_MATRIX = """\
+operator: JOIN
+cases:
+  - matrix: {Count: [3]}
+    desc:
+      InputTensors:
+        repeat: =Count
+        of: {Sizes: "=(Index + 1,)", DataType: INT8, fill: {constant: {value: =Index}}}
+      OutputTensor: {Sizes: [6], DataType: INT8}
+      Axis: 0
+"""
+"""A join of three inputs with 1, 2 and 3 elements."""
+
 
 def replace_once(text: str, old: str, new: str) -> str:
     """Return the text with its only `old` replaced."""
