@@ -25,8 +25,8 @@ from dmlconf.documents.schema import bundled_schema, validator
 from tests.certification.forging import Forgery, members, taken_apart, verify_forged
 from tests.certification.suite import VENDOR, certify, printed_text, verify, write_suite
 from tests.cli.process import TILE
-from tests.hostile.stranger_cheats import STRANGER
-from tests.hostile.vendor_cheats import VENDOR_CHEATS
+from tests.hostile.cheats.stranger import STRANGER
+from tests.hostile.cheats.vendor import VENDOR_CHEATS
 
 
 @pytest.fixture(scope="module")

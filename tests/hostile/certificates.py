@@ -12,9 +12,9 @@ from typing import Final
 
 from tests.certification.forging import taken_apart
 from tests.certification.suite import VENDOR, certify, printed_text, verify, write_suite
+from tests.hostile.cheats.stranger import STRANGER
+from tests.hostile.cheats.vendor import REPORTED, VENDOR_CHEATS
 from tests.hostile.mutant import Mutant
-from tests.hostile.stranger_cheats import STRANGER
-from tests.hostile.vendor_cheats import REPORTED, VENDOR_CHEATS
 
 __all__ = ["ENDS", "NOTED", "feed", "mutant", "tally"]
 
