@@ -1,6 +1,6 @@
 """All modules keep the rules of docs/architecture.md, such as which package may import which.
 
-The tested code is in all modules of `dmlconf/`, whose names a failure lists, and in
+The tested code is in all modules of `dmlconf/` and `tests/`, whose names a failure lists, and in
 `docs/architecture.md`.
 """
 
@@ -53,6 +53,8 @@ MODULES: Final = sorted(
     path for path in PACKAGE.rglob("*.py") if "bundled" not in path.relative_to(PACKAGE).parts
 )
 """The files of dmlconf's modules; in a wheel, `dmlconf/bundled` has the suite."""
+
+MODULES_OF_TESTS: Final = sorted((CHECKOUT / "tests").rglob("*.py"))
 
 
 @cache
@@ -160,12 +162,13 @@ def test_cached_figures_depend_on_all_modules_that_judge() -> None:
 MOST_MODULES_OF_A_FOLDER: Final = 20
 
 
-def test_no_folder_has_more_than_20_modules() -> None:
-    folders = Counter(path.parent for path in MODULES)
+@pytest.mark.parametrize("modules", [MODULES, MODULES_OF_TESTS], ids=["dmlconf", "tests"])
+def test_no_folder_has_more_than_20_modules(modules: list[Path]) -> None:
+    folders = Counter(path.parent for path in modules)
     assert len(folders) > 20
     assert {
-        path.name for path, count in folders.items() if count > MOST_MODULES_OF_A_FOLDER
-    } == set()
+        str(path): count for path, count in folders.items() if count > MOST_MODULES_OF_A_FOLDER
+    } == {}
 
 
 def test_imports_inside_functions_and_of_dunder_main_are_found() -> None:
@@ -318,7 +321,7 @@ def test_column_where_names_only_existing_files() -> None:
     assert {name for name in files if not (PACKAGE / name).is_file()} == set()
 
 
-@for_each(MODULES, name=module_name)
+@for_each([*MODULES, *MODULES_OF_TESTS])
 def test_no_module_has_more_than_600_lines(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= MOST_LINES_OF_A_MODULE
 
