@@ -140,8 +140,14 @@ class _Column:
         self.values: list[Any] = []
         self.indices = array(_INDEX)
         self._known: dict[tuple[Any, ...], int] = {}
+        self._last: Any = self
 
     def add(self, value: Any) -> None:
+        if value is self._last:
+            # Most parameters keep their value from case to case, and a key of a long one is slow.
+            self.indices.append(self.indices[-1])
+            return
+        self._last = value
         kind = type(value)
         key = (kind, value) if kind in _EXACT else _identity(value)
         index = self._known.setdefault(key, len(self._known))
