@@ -61,9 +61,6 @@ n additions are about 0.41 sqrt(n) roundings, and hardly ever more than 3 sqrt(n
 _VARIANCE: Final = 0.8
 """For n terms, the mean of squared errors may be `_VARIANCE * n + _CONSTANT`, in roundings."""
 
-_NEARLY: Final = 1 - 2.0**-10
-"""The share of the largest number from which on a sum may overflow by rounding."""
-
 _ITERATIONS: Final = 3
 """How often an interval's end is computed at most, if the limit depends on that end."""
 
@@ -183,14 +180,8 @@ class Accumulation:
         """
         if self.errors.by_sign is None:
             return ~np.isfinite(actual)
-        least, greatest = map(select, self.errors.by_sign)
-        largest = self._largest_sum(actual.dtype) * _NEARLY
-        up, down = ~(greatest < largest), ~(least > -largest)
-        nan = up & down
-        # Beside an infinite term, an overflow to the opposite infinity makes NaN.
-        infinite = ~np.isfinite(select(self.errors.sums))
-        up &= ~(infinite & (greatest < np.inf))
-        down &= ~(infinite & (least > -np.inf))
+        possible = self.errors.overflow_results(self._largest_sum(actual.dtype))
+        up, down, nan = map(select, possible)
         return np.where(np.isnan(actual), nan, np.isinf(actual) & np.where(actual > 0, up, down))
 
     def _largest_sum(self, dtype: np.dtype[Any]) -> float:

@@ -23,6 +23,9 @@ Interval = tuple[Array, Array]
 MOST_TOGETHER: Final = 1 << 15
 """The most elements of several arrays that are stacked, so that the stack stays in the cache."""
 
+_NEARLY: Final = 1 - 2.0**-10
+"""The share of the largest number from which on a sum may overflow by rounding."""
+
 _Part = TypeVar("_Part")
 
 _Lazy: TypeAlias = _Part | Callable[[], _Part]
@@ -105,6 +108,25 @@ class SumErrors:
             self.by_sign
             and (elements_at(self.by_sign[0], indices), elements_at(self.by_sign[1], indices)),
         )
+
+    def overflow_results(self, largest: float) -> tuple[Array, Array, Array]:
+        """Return where an overflow may give infinity, negative infinity and NaN.
+
+        What is not marked in `overflows`, and does not exceed `largest` in `sums`, counts as well.
+
+        Args:
+            largest: the largest number of the type of the sums.
+        """
+        if self.by_sign is None:
+            anywhere = np.ones(self.sums.shape, bool)
+            return anywhere, anywhere, anywhere
+        least, greatest = self.by_sign
+        nearly = largest * _NEARLY
+        up, down = ~(greatest < nearly), ~(least > -nearly)
+        # Beside an infinite term, an overflow to the opposite infinity makes NaN.
+        infinite = ~np.isfinite(self.sums)
+        opposite = infinite & (greatest < np.inf), infinite & (least > -np.inf)
+        return up & ~opposite[0], down & ~opposite[1], up & down
 
     def stacked_spans(self) -> Iterator[Interval]:
         """Yield the spans stacked along a new first axis, as many at once as fit into the cache."""

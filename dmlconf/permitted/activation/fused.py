@@ -5,7 +5,7 @@ Derived in docs/bounds.md, Fused activations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,14 +20,14 @@ from dmlconf.permitted.numbers.span import Span
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT32
+from dmlconf.tensors.float_limits import FLOAT16_EPSILON, LARGEST_FLOAT16, LARGEST_FLOAT32
 
 __all__ = [
     "activated_error_scale",
     "activated_span",
     "fused_error_scale",
     "fused_span",
-    "results_of_limited_products",
+    "limiting_products",
 ]
 
 _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
@@ -68,6 +68,8 @@ def fused_error_scale(
     error_scale: ErrorScale,
     activation: Mapping[str, Any] | None,
     dtype: np.dtype[Any],
+    *,
+    of_products: bool = False,
 ) -> ErrorScale:
     """Return the error scale of a sum after a fused activation, for the rule `accumulate`.
 
@@ -79,36 +81,51 @@ def fused_error_scale(
     Args:
         values: the sums, FLOAT64.
         dtype: the output's type.
+        of_products: whether the sums are of products alone, so that one that overflows leaves the
+            activation of an infinity, of NaN or of FLOAT16's largest number.
     """
     if activation is None:
         return error_scale
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](values, **attributes_of(activation))
         result = fused(values, activation)
-        scaled, reach = activated_error_scale(values, error_scale, activation, dtype, error, result)
+        scaled, reach = activated_error_scale(
+            values, error_scale, activation, dtype, error, result, of_products=of_products
+        )
         return _spanned_where_steep(scaled, values, reach, activation)
 
 
-def results_of_limited_products(
-    products: Array, added: Array, activation: Mapping[str, Any] | None
-) -> Iterator[Array]:
-    """Yield the results of an activation if FLOAT16 limits products before a number is added.
+def limiting_products(
+    error_scale: ErrorScale,
+    products: Array,
+    added: Array,
+    activation: Mapping[str, Any] | None,
+    dtype: np.dtype[Any],
+) -> ErrorScale:
+    """Return the error scale of results before which FLOAT16 may limit the products.
 
     The product 90000 is stored as 65504 or as infinity, so its sum with -40000 may be 25504 instead
-    of 50000. Before an activation, the sum may be limited too. Without an activation, the sums are
-    yielded. Nothing is yielded if no finite product exceeds 65504 in size.
+    of 50000. Before an activation, the sum may be limited too. Nothing changes if no finite product
+    exceeds 65504 in size.
 
     Args:
+        error_scale: the error scale of the results, that is of the sums without an activation.
         products: sums of products, FLOAT64.
         added: what the kernel adds to the products, such as a bias.
+        dtype: the output's type.
     """
+    limited = np.isfinite(products) & (np.abs(products) > LARGEST_FLOAT16)
+    results, scale = [], error_scale.sums
     for held in overflow_results(products):
-        if activation is None:
-            yield held + added
-        else:
-            yield from (
-                fused(each, activation) for each in (held + added, *overflow_results(held + added))
-            )
+        sums = held + added
+        for each in (sums,) if activation is None else (sums, *overflow_results(sums)):
+            results.append(fused(each, activation))
+            if activation is not None:
+                # The activation of the sum may be exact, and that of the limited one not.
+                own = ERRORS[activation["operator"]](each, **attributes_of(activation))
+                size = own / STEP + np.abs(results[-1])
+                scale = np.where(limited & np.isfinite(size), np.fmax(scale, size), scale)
+    return replace(error_scale, sums=scale).with_others(results, dtype)
 
 
 def activated_error_scale(
@@ -118,11 +135,14 @@ def activated_error_scale(
     dtype: np.dtype[Any],
     error: Array,
     result: Array,
+    *,
+    of_products: bool = False,
 ) -> tuple[ErrorScale, Array]:
     """Return the error scale of an activation's results, and the greatest error of the sums.
 
     Args:
         error: the activation's own error at the sums.
+        of_products: as in `fused_error_scale`.
     """
     with np.errstate(all="ignore"):
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
@@ -150,7 +170,13 @@ def activated_error_scale(
         if dtype == np.float16:
             # A kernel may store a sum beyond FLOAT16's range as 65504 or as infinity.
             others += (fused(held, activation) for held in overflow_results(values))
-            if others:
+            if others and of_products:
+                # The error of the activation of 65504, which the sum is held as, may be greater.
+                held = np.copysign(LARGEST_FLOAT16, values)
+                of_held = ERRORS[activation["operator"]](held, **attributes_of(activation)) / STEP
+                limited = np.isfinite(values) & (np.abs(values) > LARGEST_FLOAT16)
+                scale = np.where(limited, np.fmax(scale, of_held + np.abs(others[0])), scale)
+            elif others:
                 unlimited = np.isfinite(values) & ~np.isfinite(others[-1]) & np.isfinite(result)
                 scale = np.where(unlimited, ANY_RESULT, scale)
         if np.isinf(slope(activation)):
@@ -166,16 +192,28 @@ def activated_error_scale(
         infinite = infinite_by_factor(values, activation)
         if infinite is not None:
             others.append(np.where(infinite, np.copysign(np.inf, result), result))
-        if error_scale.overflows is not None:
+        if error_scale.overflows is not None and not of_products:
             # If the sum overflows, the activation may return any of its limits.
             scale = np.where(error_scale.overflows, ANY_RESULT, scale)
         scaled = replace(before.scaled(steepness), sums=scale)
         beyond = np.isfinite(error_scale.sums) & (error_scale.sums > LARGEST_FLOAT32)
+        if of_products and error_scale.overflows is not None:
+            beyond |= error_scale.overflows
+        may_be_nan = np.isnan(result) | beyond
         if beyond.any():
             # 1e39 - 2e39 may be infinity, -infinity or NaN.
-            ends = (np.where(beyond, end, values) for end in (np.nan, np.inf, -np.inf))
+            possible = (beyond,) * 3
+            if of_products:
+                sides = error_scale.overflow_results(LARGEST_FLOAT32)
+                possible = beyond & sides[0], beyond & sides[1], beyond & sides[2]
+                may_be_nan = np.isnan(result) | possible[2]
+                scaled = _overflowing_by_activation(scaled, beyond, values, reach, activation)
+            ends = (
+                np.where(where, end, values)
+                for where, end in zip(possible, (np.inf, -np.inf, np.nan), strict=True)
+                if where.any()
+            )
             others += (fused(end, activation) for end in ends)
-        may_be_nan = np.isnan(result) | beyond
         if activation["operator"] == "ACTIVATION_RELU" and may_be_nan.any():
             # Measured: some kernels of GEMM with RELU return 0 for NaN.
             others.append(np.where(may_be_nan, 0.0, result))
@@ -184,6 +222,29 @@ def activated_error_scale(
             # A factor of NaN applies to negative sums alone: -5e-8 may be held as 0 in FLOAT16.
             others.append(fused(np.where(may_be_zero, 0.0, values), activation))
         return scaled.with_others(others, dtype), reach
+
+
+def _overflowing_by_activation(
+    scaled: ErrorScale,
+    beyond: Array,
+    values: Array,
+    reach: Array,
+    activation: Mapping[str, Any],
+) -> ErrorScale:
+    """Return the error scale of results that overflow only if the activation of a finite sum does.
+
+    Args:
+        scaled: the error scale of the results.
+        beyond: the sums that may overflow. For others, any infinity and NaN stay permitted.
+        values: the sums.
+        reach: the greatest errors of the sums.
+    """
+    finite = np.clip(np.nan_to_num(values), -LARGEST_FLOAT32, LARGEST_FLOAT32)
+    error = np.where(np.isfinite(reach), reach, 0.0)
+    ends = [fused(finite + side * error, activation) for side in (-1, 0, 1)]
+    least, greatest = np.fmin.reduce(ends), np.fmax.reduce(ends)
+    by_sign = np.where(beyond, least, -np.inf), np.where(beyond, greatest, np.inf)
+    return replace(scaled, by_sign=by_sign)
 
 
 def _at_infinite_slope(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dmlconf.permitted.activation.fused import fused_error_scale, results_of_limited_products
+from dmlconf.permitted.activation.fused import fused_error_scale, limiting_products
 from dmlconf.permitted.activation.softmax import fused_softmax_error_scale
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.permitted.numbers.rounding import (
@@ -69,7 +69,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             sizes = sizes.growing(np.asarray(abs(alpha)), gemm_sums(desc, c, alpha, beta))
         dtype, activation = desc.ATensor.dtype, desc.FusedActivation
         axes = None if activation is None else fused_softmax_axes(activation)
-        limited: list[Array] = []
+        products = None
         if dtype == np.float16:
             products = gemm_sums(desc, None, alpha, beta)
             squares = gemm_sums(desc, None, alpha**2, 0.0, _squares)
@@ -78,26 +78,24 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             sizes = sizes.in_slices(products, squares, terms, added=beside)
             if c is not None:
                 sizes = sizes.holding(store_sizes(products, sizes.exact))
-                if axes is None:
-                    limited += results_of_limited_products(products, beta * c, activation)
                 # A sum of products that overflows makes a whole row of a fused SOFTMAX NaN.
                 beyond |= np.isfinite(products) & (np.abs(products) > LARGEST_FLOAT16)
-        if activation is None:
-            greatest = error_scale if of_finite is None else of_finite[1]
-            if beyond.any() or overflows(greatest, dtype).any():
-                multiplied = 1.0
-                if of_finite is None:
-                    multiplied = max(1.0, 1 / abs(alpha)) if alpha else np.inf
-                sizes = sizes.signed(gemm_sums(desc, c, alpha, beta), multiplied, of_finite)
-            return replace(sizes.with_others(limited, dtype), terms_repeat=repeat)
         sums = gemm_sums(desc, c, alpha, beta)
+        greatest = error_scale if of_finite is None else of_finite[1]
+        if axes is None and (beyond.any() or overflows(greatest, dtype).any()):
+            multiplied = 1.0
+            if of_finite is None:
+                multiplied = max(1.0, 1 / abs(alpha)) if alpha else np.inf
+            sizes = sizes.signed(sums, multiplied, of_finite)
         if axes is not None:
             scale = fused_softmax_error_scale(sums, sizes, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             beyond |= np.isfinite(sums) & (np.abs(sums) > float(np.finfo(dtype).max))
             beyond |= overflows(sizes.sums)
             return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
-        scale = fused_error_scale(sums, sizes, activation, dtype).with_others(limited, dtype)
+        scale = fused_error_scale(sums, sizes, activation, dtype, of_products=True)
+        if products is not None and c is not None:
+            scale = limiting_products(scale, products, beta * c, activation, dtype)
         return replace(scale, terms_repeat=repeat)
 
 

@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.permitted.activation.fused import fused_error_scale, results_of_limited_products
+from dmlconf.permitted.activation.fused import fused_error_scale, limiting_products
 from dmlconf.permitted.numbers.error_scale import ErrorScale, quantum_of, store_sizes
-from dmlconf.permitted.numbers.rounding import finite_sizes, overflows
+from dmlconf.permitted.numbers.rounding import finite_or_zero, overflows
 from dmlconf.permitted.numbers.terms import values_repeat
 from dmlconf.reference.activation.fused import fused
 from dmlconf.reference.fields import of_fields
@@ -56,41 +56,44 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
         quantum = 0.0
-        if math.prod(desc.FilterTensor.shape[2:]) == 1:
+        single = math.prod(desc.FilterTensor.shape[2:]) == 1
+        if single:
             quantum = quantum_of(values, filter_)
             if bias is not None:
                 quantum = min(quantum, quantum_of(bias))
-        sizes = summed(np.abs(values), np.abs(filter_), absolute_bias)
+        dtype = desc.InputTensor.dtype
+        sizes = greatest = summed(np.abs(values), np.abs(filter_), absolute_bias)
         scale = ErrorScale(sizes, quantum=quantum)
-        if not np.isfinite(scale.sums).all():
+        of_finite = None
+        if not np.isfinite(sizes).all():
             # If finite products overflow to one infinity, their sum with the opposite one is NaN.
-            finite = summed(finite_sizes(values), finite_sizes(filter_), None)
+            finite, weights = finite_or_zero(values), finite_or_zero(filter_)
+            added = None if bias is None else finite_or_zero(bias)
+            size_added = None if added is None else np.abs(added)
+            greatest = summed(np.abs(finite), np.abs(weights), size_added)
+            of_finite = summed(finite, weights, added), greatest
             # A term that is NaN leaves NaN.
             nan = np.isnan(summed(values, filter_, bias))
-            scale = scale.overflowing_where(overflows(finite) & ~nan)
-        dtype = desc.InputTensor.dtype
-        others: list[Array] = []
+            scale = scale.overflowing_where(overflows(greatest) & ~nan)
+        if single and overflows(greatest, dtype).any():
+            # A kernel that transforms larger windows may subtract terms of equal signs.
+            scale = scale.signed(summed(values, filter_, bias), of_finite=of_finite)
+        products = None
         if dtype == np.float16:
             products = summed(values, filter_, None)
             squares = summed(np.square(values), np.square(filter_), None)
             terms = _terms(filter_, desc.Direction, desc.GroupCount)
-            added = 0.0 if absolute_bias is None else absolute_bias
-            scale = scale.in_slices(products, squares, terms, _LONGEST_WHOLE, added)
+            beside = 0.0 if absolute_bias is None else absolute_bias
+            scale = scale.in_slices(products, squares, terms, _LONGEST_WHOLE, beside)
             if bias is not None:
                 scale = scale.holding(store_sizes(products, scale.exact))
-                bias = bias.reshape(-1, *(1,) * (products.ndim - 2))
-                others += results_of_limited_products(products, bias, desc.FusedActivation)
         if desc.FusedActivation is not None:
             sums = summed(values, filter_, bias)
-            scale = fused_error_scale(sums, scale, desc.FusedActivation, dtype)
-        elif (
-            # A kernel that transforms larger windows may subtract terms of equal signs.
-            desc.Direction == "FORWARD"
-            and math.prod(filter_.shape[2:]) == 1
-            and overflows(sizes, dtype).any()
-            and np.isfinite(sizes).all()
-        ):
-            scale = scale.signed(summed(values, filter_, bias))
+            scale = fused_error_scale(sums, scale, desc.FusedActivation, dtype, of_products=True)
+        if products is not None and bias is not None:
+            added = bias.reshape(-1, *(1,) * (products.ndim - 2))
+            scale = limiting_products(scale, products, added, desc.FusedActivation, dtype)
+        others: list[Array] = []
         if desc.Direction == "BACKWARD":
             # A kernel may multiply infinite weights by the zeros between the input's elements. The
             # product is NaN, for which an activation may return a number.

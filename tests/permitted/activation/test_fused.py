@@ -256,3 +256,118 @@ def test_hard_swish_of_an_infinite_sum_is_nan_alone(tmp_path: Path) -> None:
     case = single(tmp_path, "GEMM", desc)
     assert accepts(case, "OutputTensor", [float("nan")])
     assert not accepts(case, "OutputTensor", [0])
+
+
+BEYOND_FLOAT16 = [
+    ("RELU", 65504, np.inf, {-65504, 0, 1, np.nan, -np.inf}),
+    ("LEAKY_RELU, Alpha: 0.5", 65504, np.inf, {-65504, 0, 1, np.nan, -np.inf}),
+    ("LINEAR, Alpha: -0.5, Beta: 0", -32752, -np.inf, {32752, 0, 1, np.nan, np.inf}),
+    ("SOFTSIGN", 1, np.nan, {0, -1, np.inf}),
+]
+
+
+@pytest.mark.parametrize(("activation", "held", "infinite", "wrong"), BEYOND_FLOAT16)
+@pytest.mark.parametrize(
+    ("operator", "desc"), [("GEMM", GEMM_WITH_C), ("CONVOLUTION", CONVOLUTION_WITH_BIAS)]
+)
+def test_an_activation_of_a_sum_beyond_float16_is_that_of_what_holds_the_sum(
+    tmp_path: Path,
+    operator: str,
+    desc: str,
+    activation: str,
+    held: float,
+    infinite: float,
+    wrong: set[float],
+) -> None:
+    """DirectML 1.8.0 to 1.15.4 give the activation of 65504 for 600 * 300, and no other number."""
+    desc = desc.replace("[A]", "[600]").replace("-40000", "0")
+    desc += f", FusedActivation: {{operator: ACTIVATION_{activation}}}"
+    case = single(tmp_path, operator, desc)
+    for right in (held, infinite):
+        assert accepts(case, "OutputTensor", [right]), right
+    for number in wrong:
+        assert not accepts(case, "OutputTensor", [number]), number
+
+
+BEYOND_FLOAT32 = [
+    ("RELU", np.inf, {-np.inf, np.nan, 0, 1}),
+    ("SIGMOID", 1, {0, np.nan}),
+    ("LEAKY_RELU, Alpha: 0.5", np.inf, {-np.inf, np.nan, 0}),
+    ("ELU, Alpha: 0.5", np.inf, {-np.inf, np.nan, -0.5, 0}),
+    ("LINEAR, Alpha: -0.5, Beta: 0", -np.inf, {np.inf, np.nan, 0}),
+]
+
+
+@pytest.mark.parametrize(("activation", "right", "wrong"), BEYOND_FLOAT32)
+@pytest.mark.parametrize(
+    ("operator", "desc"),
+    [
+        ("GEMM", GEMM_WITH_C),
+        ("GEMM", GEMM_WITH_C.replace("Alpha: 1", "Alpha: 0.5")),
+        ("CONVOLUTION", CONVOLUTION_WITH_BIAS),
+    ],
+)
+def test_an_activation_of_an_overflow_is_that_of_its_infinity(
+    tmp_path: Path,
+    operator: str,
+    desc: str,
+    activation: str,
+    right: float,
+    wrong: set[float],
+) -> None:
+    """Products of one sign overflow to one infinity, and never become NaN."""
+    desc = desc.replace("FLOAT16", "FLOAT32").replace("[A]", "[3.0e+36]").replace("-40000", "0")
+    desc += f", FusedActivation: {{operator: ACTIVATION_{activation}}}"
+    case = single(tmp_path, operator, desc)
+    assert accepts(case, "OutputTensor", [right])
+    for number in wrong:
+        assert not accepts(case, "OutputTensor", [number]), number
+
+
+@pytest.mark.parametrize(
+    ("activation", "right", "wrong"),
+    [
+        ("RELU", {1.5e38, np.inf, np.nan, 0}, {-np.inf, 1e37}),
+        ("SIGMOID", {1, 0, np.nan}, {0.5, np.inf}),
+        ("LEAKY_RELU, Alpha: 0.5", {1.5e38, np.inf, -np.inf, np.nan}, {0, 1e37}),
+    ],
+)
+def test_an_activation_of_an_overflow_of_either_sign_has_results_of_both(
+    tmp_path: Path, activation: str, right: set[float], wrong: set[float]
+) -> None:
+    """DirectML 1.8.0 to 1.15.4 give the activation of NaN for 2 * 3e38 - 1.5 * 3e38."""
+    desc = f"""ATensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [3.0e+38, -3.0e+38]}},
+      BTensor: {{Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [2, 1.5]}}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, FusedActivation: {{operator: ACTIVATION_{activation}}},
+      OutputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}}"""
+    case = single(tmp_path, "GEMM", desc)
+    for number in right:
+        assert accepts(case, "OutputTensor", [number]), number
+    for number in wrong:
+        assert not accepts(case, "OutputTensor", [number]), number
+
+
+def test_an_activation_of_an_infinity_beside_an_overflow_is_that_of_it_or_of_nan(
+    tmp_path: Path,
+) -> None:
+    desc = """ATensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [.inf, -3.0e+38]},
+      BTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [2, 1.5]}, TransA: NONE,
+      TransB: NONE, Alpha: 1, Beta: 0, FusedActivation: {operator: ACTIVATION_SIGMOID},
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}"""
+    case = single(tmp_path, "GEMM", desc)
+    for right in (1, np.nan):
+        assert accepts(case, "OutputTensor", [right]), right
+    for wrong in (0, 0.5):
+        assert not accepts(case, "OutputTensor", [wrong]), wrong
+
+
+def test_an_activation_of_a_product_held_as_65504_errs_though_that_of_the_sum_is_exact(
+    tmp_path: Path,
+) -> None:
+    """-90000 + 65504 is 0 if the product is held, whose HARD_SIGMOID DirectML truncates."""
+    desc = GEMM_WITH_C.replace("[A]", "[-300]").replace("-40000", "65504")
+    desc += ", FusedActivation: {operator: ACTIVATION_HARD_SIGMOID, Alpha: 1, Beta: 1.0e-5}"
+    case = single(tmp_path, "GEMM", desc)
+    for right in (0, 1.0014e-5, 9.954e-6):
+        assert accepts(case, "OutputTensor", [right]), right
+    assert not accepts(case, "OutputTensor", [9.0e-6])

@@ -22,26 +22,33 @@ ONE = "{Sizes: [1, 1, 1, 1], DataType: FLOAT32}"
 ONES = "{Sizes: [1, 1, 4, 1], DataType: FLOAT32, values: [1, 1, 1, 1]}"
 WINDOW = "Strides: [1, 1], WindowSize: [1, 4], StartPadding: [0, 0], EndPadding: [0, 0]"
 
+IMAGE = "{Sizes: [1, 4, 1, 1], DataType: FLOAT32, values: VALUES}"
+CONVOLUTION = (
+    f"InputTensor: {IMAGE}, FilterTensor: {IMAGE.replace('VALUES', '[1, 1, 1, 1]')}, "
+    f"OutputTensor: {ONE}, Mode: CROSS_CORRELATION, Direction: FORWARD, Strides: [1, 1], "
+    "Dilations: [1, 1], StartPadding: [0, 0], EndPadding: [0, 0], OutputPadding: [0, 0], "
+    "GroupCount: 1"
+)
+BACKWARD_CONVOLUTION = CONVOLUTION.replace("FORWARD", "BACKWARD").replace(
+    "FilterTensor: {Sizes: [1, 4, 1, 1]", "FilterTensor: {Sizes: [4, 1, 1, 1]"
+)
+
 SUMS = {
     "REDUCE": f"Function: SUM, InputTensor: {FOUR}, OutputTensor: {ONE}, Axes: [3]",
     "GEMM": f"ATensor: {FOUR}, BTensor: {ONES}, OutputTensor: {ONE}, TransA: NONE, TransB: NONE, "
     "Alpha: 1, Beta: 0",
     "AVERAGE_POOLING": f"InputTensor: {FOUR}, OutputTensor: {ONE}, {WINDOW}, IncludePadding: false",
+    "CONVOLUTION": CONVOLUTION,
+    "CONVOLUTION, BACKWARD": BACKWARD_CONVOLUTION,
 }
-"""Sums and a mean of four numbers."""
+"""Sums and a mean of four numbers, by operator."""
 
-IMAGE = "{Sizes: [1, 4, 1, 1], DataType: FLOAT32, values: VALUES}"
-
-SUMS_OF_FINITE_TERMS = {
-    "CONVOLUTION": f"InputTensor: {IMAGE}, "
-    f"FilterTensor: {IMAGE.replace('VALUES', '[1, 1, 1, 1]')}, OutputTensor: {ONE}, "
-    "Mode: CROSS_CORRELATION, Direction: FORWARD, Strides: [1, 1], Dilations: [1, 1], "
-    "StartPadding: [0, 0], EndPadding: [0, 0], OutputPadding: [0, 0], GroupCount: 1",
-    "FOLD": "InputTensor: {Sizes: [1, 2, 2], DataType: FLOAT32, values: VALUES}, "
+FOLD = (
+    "InputTensor: {Sizes: [1, 2, 2], DataType: FLOAT32, values: VALUES}, "
     f"OutputTensor: {ONE.replace('[1, 1, 1, 1]', '[1, 1, 1]')}, WindowSizes: [2], Strides: [1], "
-    "Dilations: [1], StartPadding: [1], EndPadding: [1]",
-}
-"""FOLD adds the second and the third number only."""
+    "Dilations: [1], StartPadding: [1], EndPadding: [1]"
+)
+"""It adds the second and the third number only."""
 
 CUMULATIVE = (
     f"InputTensor: {FOUR}, OutputTensor: {{Sizes: [1, 1, 1, 4], DataType: FLOAT32}}, Axis: 3, "
@@ -75,12 +82,12 @@ INFINITY, NAN = math.inf, math.nan
 def test_overflowing_sum_has_the_sign_of_its_large_terms(
     tmp_path: Path, operator: str, terms: str, right: list[float], wrong: list[float]
 ) -> None:
-    case = single(tmp_path, operator, SUMS[operator].replace("VALUES", terms))
+    """DirectML 1.8.0 to 1.15.4 give one of the right results."""
+    case = single(tmp_path, operator.split(",")[0], SUMS[operator].replace("VALUES", terms))
     for value in (*right, *wrong):
         assert accepts(case, "OutputTensor", [value]) == (value in right), value
 
 
-@pytest.mark.parametrize("operator", SUMS_OF_FINITE_TERMS)
 @pytest.mark.parametrize(
     ("terms", "right", "wrong"),
     [
@@ -89,10 +96,10 @@ def test_overflowing_sum_has_the_sign_of_its_large_terms(
     ],
 )
 def test_overflowing_sum_of_a_window_has_the_sign_of_its_terms(
-    tmp_path: Path, operator: str, terms: str, right: list[float], wrong: list[float]
+    tmp_path: Path, terms: str, right: list[float], wrong: list[float]
 ) -> None:
     """DirectML 1.8.0 and 1.15.4 give these infinities."""
-    case = single(tmp_path, operator, SUMS_OF_FINITE_TERMS[operator].replace("VALUES", terms))
+    case = single(tmp_path, "FOLD", FOLD.replace("VALUES", terms))
     for value in (*right, *wrong):
         assert accepts(case, "OutputTensor", [value]) == (value in right), value
 
@@ -175,7 +182,7 @@ def test_sums_held_in_float16_are_nan_where_partial_sums_of_both_signs_overflow(
     tmp_path: Path, operator: str, terms: str, only_half: list[float], wrong: list[float]
 ) -> None:
     desc = SUMS.get(operator, CUMULATIVE).replace("VALUES", terms).replace("FLOAT32", "FLOAT16")
-    case = single(tmp_path, operator, desc)
+    case = single(tmp_path, operator.split(",")[0], desc)
     half = replace(case, tags=(HALF_PRECISION_TAG,))
     right = evaluate(half)["OutputTensor"].ravel().tolist()
     for value in (*only_half, *wrong):
