@@ -83,9 +83,10 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         sums = gemm_sums(desc, c, alpha, beta)
         greatest = error_scale if of_finite is None else of_finite[1]
         if axes is None and (beyond.any() or overflows(greatest, dtype).any()):
-            multiplied = 1.0
-            if of_finite is None:
-                multiplied = max(1.0, 1 / abs(alpha)) if alpha else np.inf
+            if abs(alpha) < LEAST_NORMAL_FLOAT32:
+                multiplied = np.inf  # An infinite sum times an Alpha of 0 is NaN.
+            else:
+                multiplied = 1.0 if of_finite else max(1.0, 1 / abs(alpha))
             sizes = sizes.signed(sums, multiplied, of_finite)
         if axes is not None:
             scale = fused_softmax_error_scale(sums, sizes, axes)

@@ -131,3 +131,22 @@ def test_sum_between_two_subnormals_may_round_to_either(tmp_path: Path) -> None:
         assert accepts(case, "OutputTensor", [right * 2.0**-24]), right
     for wrong in (66, 70):
         assert not accepts(case, "OutputTensor", [wrong * 2.0**-24]), wrong
+
+
+@pytest.mark.parametrize(
+    "activation", ["", ", FusedActivation: {operator: ACTIVATION_GELU}"], ids=["none", "GELU"]
+)
+def test_an_overflow_times_an_alpha_of_zero_is_nan_also_beside_infinities(
+    tmp_path: Path, activation: str
+) -> None:
+    """DirectML 1.15.4 gives NaN for 0 * (2 * 3e38) and for 0 * infinity."""
+    desc = f"""
+      ATensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32, values: [3.0e+38, .inf, 1]}},
+      BTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}},
+      OutputTensor: {{Sizes: [1, 1, 3, 1], DataType: FLOAT32}}, TransA: NONE, TransB: NONE,
+      Alpha: 0, Beta: 0{activation}"""
+    case = single(tmp_path, "GEMM", desc)
+    for right in ([0, np.nan, 0], [np.nan, np.nan, 0]):
+        assert accepts(case, "OutputTensor", right), right
+    for wrong in ([0, 0, 0], [0, np.nan, np.nan], [1, np.nan, 0]):
+        assert not accepts(case, "OutputTensor", wrong), wrong
