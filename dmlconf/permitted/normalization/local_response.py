@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.permitted.numbers.error_scale import ErrorScale
-from dmlconf.permitted.numbers.half import STORES
+from dmlconf.permitted.numbers.half import STORES, overflow_results
 from dmlconf.permitted.numbers.rounding import (
     ANY_RESULT,
     HALF_STEP,
@@ -31,7 +31,7 @@ from dmlconf.reference.normalization.local_response import (
     power_base,
     window_sums,
 )
-from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.numbers.half import Store
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.float_limits import (
@@ -227,13 +227,15 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
             right = local_response_gradients(desc, double)
             held = [local_response_gradients(desc, double, store) for store in STORES]
             others = [*held, *((values + right) / 2 for values in held)]
+            for store in (None, *STORES):
+                others += _gradients_of_limited_sums(desc, store)
         if negative.any():
             others += _gradients_of_negative_bases(desc, negative)
         constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
         # Kernels multiply by the gradient at the end, or at the beginning.
         largest = greatest_product(power, *constants, values, gradient)
         largest = np.fmax(largest, base * power)
-        beyond = (largest > LARGEST_FLOAT32) | (base > info.max) | (sums > info.max)
+        beyond = (np.fmax(largest, sums) > LARGEST_FLOAT32) | (base > info.max)
         beyond |= window_sums(desc, np.square(values)) > info.max
         beyond |= _beyond(desc, base)
         beyond |= nan_in_doubt
@@ -260,6 +262,22 @@ def _gradients_of_negative_bases(desc: LocalResponseGradDesc, negative: Array) -
             yield held
             yield (held + right) / 2
     yield np.where(window_sums(desc, negative.astype(np.float64)) > 0, np.nan, right)
+
+
+def _gradients_of_limited_sums(desc: LocalResponseGradDesc, store: Store | None) -> Iterator[Array]:
+    """Yield the gradients if FLOAT16 limits the sums of gradients that meet the squares' slopes.
+
+    Nothing is yielded if no sum exceeds 65504 in size.
+
+    Args:
+        store: see `local_response_gradients`.
+    """
+    values, gradient = wide(desc.InputTensor), wide(desc.InputGradientTensor)
+    base = power_base(desc, values, store)
+    power = np.power(base, single(desc.Beta))
+    factor = 2 * single(desc.Alpha) * single(desc.Beta) / desc.LocalSize
+    for sums in overflow_results(window_sums(desc, gradient * values / (base * power))):
+        yield gradient / power - factor * values * sums
 
 
 def _store_error(desc: AnyLocalResponseDesc, store: Store) -> Array:

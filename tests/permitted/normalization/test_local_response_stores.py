@@ -102,3 +102,21 @@ def test_gradient_of_a_base_near_0_may_be_left_out(tmp_path: Path) -> None:
     assert accepts(case, "OutputGradientTensor", right)
     assert accepts(case, "OutputGradientTensor", [right[0], right[1] - of_first, right[2]])
     assert not accepts(case, "OutputGradientTensor", [right[0], right[1], right[2] - of_first])
+
+
+def test_sums_of_products_beyond_float16_leave_a_gradient_or_are_limited(tmp_path: Path) -> None:
+    """DirectML 1.8.0 to 1.15.4 give the first gradients, whose sums of products are 76,800."""
+    numbers = "Sizes: [1, 2, 1, 1], DataType: FLOAT16"
+    desc = f"""InputTensor: {{{numbers}, values: [1, 1]}},
+      InputGradientTensor: {{{numbers}, values: [60000, 60000]}},
+      OutputGradientTensor: {{{numbers}}}, CrossChannel: true, LocalSize: 3, Alpha: 0.375,
+      Beta: 1, Bias: 1"""
+    case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION_GRAD", desc)
+    base, factor = 1.25, 0.25
+    gradient = 60000 / base
+    exact = gradient - factor * 2 * gradient / base
+    limited = gradient - factor * 65504
+    for right in (exact, limited, -np.inf):
+        assert accepts(case, "OutputGradientTensor", [right, right]), right
+    for wrong in (exact * 1.01, limited * 0.99, 0, 60000, np.nan, np.inf):
+        assert not accepts(case, "OutputGradientTensor", [wrong, exact]), wrong
