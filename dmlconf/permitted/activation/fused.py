@@ -69,7 +69,7 @@ def fused_error_scale(
     activation: Mapping[str, Any] | None,
     dtype: np.dtype[Any],
     *,
-    of_products: bool = False,
+    only_sums: bool = False,
 ) -> ErrorScale:
     """Return the error scale of a sum after a fused activation, for the rule `accumulate`.
 
@@ -81,7 +81,7 @@ def fused_error_scale(
     Args:
         values: the sums, FLOAT64.
         dtype: the output's type.
-        of_products: whether the sums are of products alone, so that one that overflows leaves the
+        only_sums: whether nothing but the sum may overflow or be limited, so that this leaves the
             activation of an infinity, of NaN or of FLOAT16's largest number.
     """
     if activation is None:
@@ -90,7 +90,7 @@ def fused_error_scale(
         error = ERRORS[activation["operator"]](values, **attributes_of(activation))
         result = fused(values, activation)
         scaled, reach = activated_error_scale(
-            values, error_scale, activation, dtype, error, result, of_products=of_products
+            values, error_scale, activation, dtype, error, result, only_sums=only_sums
         )
         return _spanned_where_steep(scaled, values, reach, activation)
 
@@ -136,13 +136,13 @@ def activated_error_scale(
     error: Array,
     result: Array,
     *,
-    of_products: bool = False,
+    only_sums: bool = False,
 ) -> tuple[ErrorScale, Array]:
     """Return the error scale of an activation's results, and the greatest error of the sums.
 
     Args:
         error: the activation's own error at the sums.
-        of_products: as in `fused_error_scale`.
+        only_sums: as in `fused_error_scale`.
     """
     with np.errstate(all="ignore"):
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
@@ -170,7 +170,7 @@ def activated_error_scale(
         if dtype == np.float16:
             # A kernel may store a sum beyond FLOAT16's range as 65504 or as infinity.
             others += (fused(held, activation) for held in overflow_results(values))
-            if others and of_products:
+            if others and only_sums:
                 # The error of the activation of 65504, which the sum is held as, may be greater.
                 held = np.copysign(LARGEST_FLOAT16, values)
                 of_held = ERRORS[activation["operator"]](held, **attributes_of(activation)) / STEP
@@ -192,18 +192,18 @@ def activated_error_scale(
         infinite = infinite_by_factor(values, activation)
         if infinite is not None:
             others.append(np.where(infinite, np.copysign(np.inf, result), result))
-        if error_scale.overflows is not None and not of_products:
+        if error_scale.overflows is not None and not only_sums:
             # If the sum overflows, the activation may return any of its limits.
             scale = np.where(error_scale.overflows, ANY_RESULT, scale)
         scaled = replace(before.scaled(steepness), sums=scale)
         beyond = np.isfinite(error_scale.sums) & (error_scale.sums > LARGEST_FLOAT32)
-        if of_products and error_scale.overflows is not None:
+        if only_sums and error_scale.overflows is not None:
             beyond |= error_scale.overflows
         may_be_nan = np.isnan(result) | beyond
         if beyond.any():
             # 1e39 - 2e39 may be infinity, -infinity or NaN.
             possible = (beyond,) * 3
-            if of_products:
+            if only_sums:
                 sides = error_scale.overflow_results(LARGEST_FLOAT32)
                 possible = beyond & sides[0], beyond & sides[1], beyond & sides[2]
                 may_be_nan = np.isnan(result) | possible[2]

@@ -113,7 +113,10 @@ def batch_normalization_error_scale(desc: BatchNormalizationDesc) -> ErrorScale:
             by_sign = sides_of_products(terms, scale, 1 / deviation, [bias], either)
             error_scale = replace(error_scale, by_sign=by_sign)
         dtype = desc.OutputTensor.DataType.dtype
-        error_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
+        # Measured: FLOAT16 holds the argument of an activation, and nothing before it.
+        error_scale = fused_error_scale(
+            values, error_scale, desc.FusedActivation, dtype, only_sums=dtype == np.float16
+        )
         if infinite_variance.any():
             of_bias = fused(np.where(infinite_variance, bias, values), desc.FusedActivation)
             error_scale = error_scale.with_others([of_bias], dtype)

@@ -94,7 +94,7 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
             beyond |= np.isfinite(sums) & (np.abs(sums) > float(np.finfo(dtype).max))
             beyond |= overflows(sizes.sums)
             return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
-        scale = fused_error_scale(sums, sizes, activation, dtype, of_products=True)
+        scale = fused_error_scale(sums, sizes, activation, dtype, only_sums=True)
         if products is not None and c is not None:
             scale = limiting_products(scale, products, beta * c, activation, dtype)
         return replace(scale, terms_repeat=repeat)

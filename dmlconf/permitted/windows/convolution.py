@@ -89,7 +89,7 @@ def convolution_error_scale(desc: ConvolutionDesc) -> ErrorScale:
                 scale = scale.holding(store_sizes(products, scale.exact))
         if desc.FusedActivation is not None:
             sums = summed(values, filter_, bias)
-            scale = fused_error_scale(sums, scale, desc.FusedActivation, dtype, of_products=True)
+            scale = fused_error_scale(sums, scale, desc.FusedActivation, dtype, only_sums=True)
         if products is not None and bias is not None:
             added = bias.reshape(-1, *(1,) * (products.ndim - 2))
             scale = limiting_products(scale, products, added, desc.FusedActivation, dtype)

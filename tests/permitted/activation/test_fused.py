@@ -371,3 +371,20 @@ def test_an_activation_of_a_product_held_as_65504_errs_though_that_of_the_sum_is
     for right in (0, 1.0014e-5, 9.954e-6):
         assert accepts(case, "OutputTensor", [right]), right
     assert not accepts(case, "OutputTensor", [9.0e-6])
+
+
+@pytest.mark.parametrize(("activation", "held", "infinite", "wrong"), BEYOND_FLOAT16)
+def test_an_activation_of_a_normalized_number_beyond_float16_is_that_of_what_holds_it(
+    tmp_path: Path, activation: str, held: float, infinite: float, wrong: set[float]
+) -> None:
+    """DirectML 1.8.0 to 1.15.4 give the activation of 65504 for (60000 - 0) / 1 * 2."""
+    one = "Sizes: [1, 1, 1, 1], DataType: FLOAT16"
+    tensors = {"Input": 60000, "Mean": 0, "Variance": 1, "Scale": 2, "Bias": 0}
+    desc = ", ".join(f"{name}Tensor: {{{one}, values: [{v}]}}" for name, v in tensors.items())
+    desc += f", OutputTensor: {{{one}}}, Spatial: true, Epsilon: 0, "
+    desc += f"FusedActivation: {{operator: ACTIVATION_{activation}}}"
+    case = single(tmp_path, "BATCH_NORMALIZATION", desc)
+    for right in (held, infinite):
+        assert accepts(case, "OutputTensor", [right]), right
+    for number in wrong:
+        assert not accepts(case, "OutputTensor", [number]), number
