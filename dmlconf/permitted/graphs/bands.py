@@ -44,8 +44,8 @@ class Band:
     Attributes:
         right: what the reference computes, in the output's data type.
         open: for which elements any value is right.
-        overflows: where NaN, infinity and negative infinity are right as well, since a sum may
-            overflow; None for nowhere.
+        overflows: where NaN, infinity and negative infinity are right as well as another value,
+            since a sum may overflow; None for nowhere.
         nan: where NaN is one of the candidates; None for nowhere.
     """
 
@@ -175,8 +175,13 @@ def band_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
         highest = np.where(small, np.maximum(highest, 0), highest)
     overflows = None
     if sums is not None:
-        specials = [sums.overflowing_to(each, right.dtype) for each in OVERFLOWED]
-        where = [each.reshape(right.shape) for each in specials if each is not None]
+        specials = [(each, sums.overflowing_to(each, right.dtype)) for each in OVERFLOWED]
+        # An overflow to the infinity that is right anyway leaves no doubt.
+        where = [
+            each.reshape(right.shape) & (right != value)
+            for value, each in specials
+            if each is not None
+        ]
         overflows = tuple(where) or None
         for other in sums.errors.others:
             ends = permitted_ends(other, rule, allowance)

@@ -262,3 +262,37 @@ def test_nan_is_wrong_beside_a_number_that_may_be_infinite(tmp_path: Path) -> No
     assert accepts(case, "y", [5, 3.4028235e38])
     assert not accepts(case, "y", [np.nan, np.inf])
     assert not accepts(case, "y", [np.inf, np.inf])
+
+
+OVERFLOW = """
+  sum:
+    operator: GEMM
+    desc: {ATensor: x, BTensor: w, OutputTensor: {Sizes: [1, 1, 1, 1]}, TransA: NONE,
+           TransB: NONE, Alpha: 1, Beta: 0}
+  node: {operator: ACTIVATION, desc: {InputTensor: sum, OutputTensor: {}}}"""
+
+
+@pytest.mark.parametrize(
+    ("activation", "sign", "right"),
+    [("TANH", 1, 1), ("TANH", -1, -1), ("SIGMOID", -1, 0), ("RELU", 1, np.inf)],
+)
+def test_a_node_behind_a_sum_that_overflows_to_one_infinity_is_judged(
+    tmp_path: Path, activation: str, sign: int, right: float
+) -> None:
+    """DirectML 1.8.0, 1.10.1 and 1.15.4 give the activation of that infinity."""
+    inputs = f"""
+  x: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [{sign * 3}.0e+38, 1]}}
+  w: {{Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [2, 1]}}"""
+    case = graph(tmp_path, inputs, OVERFLOW.replace("ACTIVATION", f"ACTIVATION_{activation}"))
+    assert passes(case, "y", [right])
+    for wrong in {-1.0, 0.0, 1.0, np.inf, -np.inf, np.nan} - {right}:
+        assert not accepts(case, "y", [wrong]), wrong
+
+
+def test_a_node_behind_a_sum_that_overflows_to_either_infinity_is_open(tmp_path: Path) -> None:
+    inputs = """
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [3.0e+38, -3.0e+38]}
+  w: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [2, 1.5]}"""
+    case = graph(tmp_path, inputs, OVERFLOW.replace("ACTIVATION", "ACTIVATION_TANH"))
+    for right in (1, -1, np.nan):
+        assert accepts(case, "y", [right]), right

@@ -474,8 +474,8 @@ def test_unwritten_coordinate_may_be_within_bounds_of_clip_grad(tmp_path: Path) 
 
 COMPARED = """
 inputs:
-  a: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [3.0e+38, 3.0e+38]}
-  b: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [1, 1]}
+  a: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [3.0e+38, -3.0e+38]}
+  b: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [2, 1.5]}
   z: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}
 nodes:
   sum: {operator: GEMM, desc: {ATensor: a, BTensor: b, Alpha: 1, Beta: 0, TransA: NONE,
@@ -502,7 +502,7 @@ outputs: {y: node}
     ],
 )
 def test_truth_value_of_an_open_number_is_0_or_1(tmp_path: Path, operator: str, desc: str) -> None:
-    """The sum may overflow, so any number is right for it and for its CAST."""
+    """The sum may overflow to either infinity, so any number is right for it and for its CAST."""
     text = COMPARED.replace("OPERATOR", operator).replace("DESC", desc)
     if "whole" not in desc:
         text = re.sub(r"  whole: .*\n", "", text)
