@@ -185,10 +185,11 @@ def activated_error_scale(
                 _at_infinite_slope(values, reach, activation, error), ANY_RESULT, scale
             )
         if activation["operator"] in _JUMPS:
-            # A sum near the jump may be on either side. A sum at the jump is taken to be exact.
+            # A finite sum near the jump may be on either side. One at the jump is taken to be exact.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
-            scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)
+            near = (gap > 0) & (gap <= reach) & np.isfinite(gap)
+            scale = np.where(near, ANY_RESULT, scale)
         infinite = infinite_by_factor(values, activation)
         if infinite is not None:
             others.append(np.where(infinite, np.copysign(np.inf, result), result))

@@ -388,3 +388,17 @@ def test_an_activation_of_a_normalized_number_beyond_float16_is_that_of_what_hol
         assert accepts(case, "OutputTensor", [right]), right
     for number in wrong:
         assert not accepts(case, "OutputTensor", [number]), number
+
+
+@pytest.mark.parametrize(
+    "activation", ["SHRINK, Bias: 0.25, Threshold: 0.5", "THRESHOLDED_RELU, Alpha: 0.5"]
+)
+def test_an_infinite_sum_is_on_one_side_of_a_jump(tmp_path: Path, activation: str) -> None:
+    tensors = {"Input": ".inf", "Mean": 0, "Variance": 1, "Scale": 2, "Bias": 0.5}
+    desc = ", ".join(f"{name}Tensor: {{{ONE}, values: [{v}]}}" for name, v in tensors.items())
+    desc += f", OutputTensor: {{{ONE}}}, Spatial: true, Epsilon: 0, "
+    desc += f"FusedActivation: {{operator: ACTIVATION_{activation}}}"
+    case = single(tmp_path, "BATCH_NORMALIZATION", desc)
+    assert accepts(case, "OutputTensor", [np.inf])
+    for wrong in (0, -np.inf, 12345, np.nan):
+        assert not accepts(case, "OutputTensor", [wrong]), wrong
