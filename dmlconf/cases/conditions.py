@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -16,7 +17,24 @@ from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError
 
 __all__ = ["UnknownName", "hint_at_name", "names_of_operator", "read_condition", "unknown_names"]
 
-_ASSIGNMENT: Final = re.compile(r"(?<![=!<>])=(?!=)")
+_UNEXPLAINED: Final = "invalid syntax"
+"""What Python says if it has no better explanation."""
+_EXAMPLE: Final = "DataType == FLOAT16 and Rank > 4"
+_TOKEN: Final = re.compile(r"\w+|[-+*/%=<>!&|^~@:?$#]+|\S")
+_MEANT: Final[Mapping[str, str]] = {
+    "!": "not",
+    "&&": "and",
+    "<>": "!=",
+    "=": "==",
+    "=<": "<=",
+    "===": "==",
+    "=>": ">=",
+    "AND": "and",
+    "NOT": "not",
+    "OR": "or",
+    "||": "or",
+}
+"""For operators of other languages, what they are called here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +58,28 @@ def read_condition(text: str) -> Expression:
     try:
         return Expression(text)
     except ExpressionError as error:
-        if _ASSIGNMENT.search(text):
-            raise ExpressionError(f"{error}; did you mean ==?") from error
+        if isinstance(error.__cause__, SyntaxError):
+            found = _found(" ".join(text.split()))
+            raise ExpressionError(f"{text}: {found}") from error
         raise
+
+
+def _found(text: str) -> str:
+    """Return what is wrong with a text that is no expression, where, and what may be meant."""
+    example = f"; a condition is such as {_EXAMPLE}"
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError as error:
+        if not error.offset or error.offset > len(text):
+            ends = error.msg == _UNEXPLAINED
+            return f"{'it ends too early' if ends else error.msg}{example}"
+        if not error.msg.startswith(_UNEXPLAINED):
+            return f"{error.msg}, at column {error.offset}{example}"
+        token = next(each for each in _TOKEN.finditer(text) if each.end() >= error.offset)
+        meant = _MEANT.get(token[0])
+        hint = example if meant is None else f"; did you mean {meant}?"
+        return f"`{token[0]}` at column {token.start() + 1} is unexpected{hint}"
+    return "it ends too early, with its first line; write it in one line"
 
 
 def unknown_names(condition: Expression, operators: Collection[str] = ()) -> list[UnknownName]:

@@ -146,7 +146,7 @@ def test_limit_excuses_only_cases_that_meet_its_condition(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("stage: CompileOperator", "where: Rank >", "invalid syntax"),
+        ("stage: CompileOperator", "where: Rank >", "Rank >: it ends too early"),
         ("stage: CompileOperator", "where: Rang > 1", "no operator has Rang"),
         ("stage: Execute", "where: GroupCount > 1", "TILE has no GroupCount"),
         ("operators: [TILE]", "operators: [TIEL]", "the catalogue has no operator TIEL"),
