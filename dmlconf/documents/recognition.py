@@ -17,6 +17,8 @@ CERTIFICATE: Final = "a certificate"
 _BEGINNING: Final = 1 << 16
 """How many first bytes of a file are looked at."""
 
+_LOG_BEGINNING: Final = b'{"record":"header"'
+
 _CONTENTS: Final = (
     (RUN_LOG, re.compile(rb'\{"record": ?"header"')),
     ("a key", re.compile(rb"(?s).*-----BEGIN [A-Z0-9 ]{1,60}-----")),
@@ -53,6 +55,8 @@ _SOURCE_NAMES: Final = frozenset(
 def recognised(path: Path) -> str | None:
     """Return the kind of a file that nobody wants overwritten, such as `a run log`.
 
+    A log that was cut off in its first words, perhaps with null bytes after them, is a run log.
+
     Returns:
         None for other files, such as reports, and for empty, absent or unreadable files.
     """
@@ -63,6 +67,8 @@ def recognised(path: Path) -> str | None:
         return None
     if not content:
         return None
+    if _LOG_BEGINNING.startswith(content.rstrip(b"\0")):
+        return RUN_LOG
     for kind, beginning in _CONTENTS:
         if beginning.match(content):
             return kind

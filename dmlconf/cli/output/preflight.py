@@ -22,8 +22,8 @@ def require_replaceable(
 
     Args:
         option: the option with its file, such as `--log run.jsonl`, for messages.
-        own: the kind of the new file, as `recognised` names it; a file of this kind may be
-            replaced.
+        own: the kind of the new file, as `recognised` names it; only an empty file or one of this
+            kind may be replaced. None for a report, which may replace a file of unknown kind.
         inputs: the files that the command reads.
 
     Raises:
@@ -39,6 +39,18 @@ def require_replaceable(
     if kind is not None and kind != own:
         message = f"{option} is {kind}, which would be overwritten; name another file"
         raise click.UsageError(printable(message))
+    if kind is None and own is not None and _has_content(file):
+        message = f"{option} is not {own} and would be overwritten; name another file or remove it"
+        raise click.UsageError(printable(message))
+
+
+def _has_content(file: Path) -> bool:
+    """Return whether a path is a regular file that is not empty."""
+    try:
+        status = file.stat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -159,6 +159,32 @@ def test_other_commands_replace_no_file_of_another_kind(
     assert {path: path.read_bytes() for path in before} == before
 
 
+def test_a_log_or_a_recording_replaces_no_text(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 0
+    notes = tmp_path / "notes.dmlrec"
+    notes.write_text("My notes.\n", encoding="utf-8")
+    for arguments, what in (
+        (("run", "tile.yaml", "--log", notes), "--log {} is not a run log"),
+        (("fuzz", "-b", "numpy", "--cases", "1", "--log", notes), "--log {} is not a run log"),
+        (("merge", "log.jsonl", "-o", notes), "-o {} is not a run log"),
+        (("record", "tile.yaml", "-b", "numpy", "-o", notes), "-o {} is not a recording"),
+    ):
+        done = dmlconf_here(tmp_path, *arguments)
+        assert done.returncode == 2, arguments
+        what = f"{what.format(notes)} and would be overwritten; name another file or remove it"
+        assert what in done.stderr, arguments
+        assert notes.read_text("utf-8") == "My notes.\n"
+
+
+@pytest.mark.parametrize("content", ["", '{"record":"hea', '{"rec\0\0\0', "\0\0"])
+def test_a_log_replaces_an_empty_file_or_one_that_was_cut_off(tmp_path: Path, content: str) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(content, encoding="utf-8")
+    assert dmlconf_here(tmp_path, "run", write(tmp_path), "--log", log).returncode == 0
+    assert len(read_log(log).verdicts) == 1
+
+
 @pytest.mark.breakdown
 @pytest.mark.skipif(os.name == "nt", reason="an open file cannot be replaced there")
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def command(
     fuzz = Fuzz(chosen_operators, seed, kind, nodes, planted)
     files = files_of(reports)
     files += [(f"--log {log_file}", log_file)] if log_file else []
-    prepare_files(files)
+    prepare_files(files, log=log_file)
     known = device_options.known_limits()
     chosen = list(dict.fromkeys(numbers)) or (None if seconds else list(range(count or _CASES)))
     total = None if chosen is None else fuzz.width * len(chosen)
