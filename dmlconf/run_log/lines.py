@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from dmlconf.cases.logged_facts import facts_problem
-from dmlconf.documents.files import UnreadableFileError, open_regular
+from dmlconf.documents.files import UnreadableFileError, is_folder, open_regular
 from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.documents.trees import parsed_json
 from dmlconf.limits import LONGEST_LOG_LINE
+from dmlconf.run_log.other_files import about_folder, about_line
 from dmlconf.verdicts.schema import with_statuses
 
 __all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines", "not_a_log", "require_short"]
@@ -69,8 +70,9 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
                 except ValueError as error:
                     if not line.endswith(b"\n") and number > 1:
                         return
-                    what = "not a dmlconf run log: not JSON" if number == 1 else "not JSON"
-                    raise InvalidLogError(f"{path}:{number}: {what}: {error}") from error
+                    if number == 1:
+                        raise not_a_log(path, 1, about_line(path, line, error)) from error
+                    raise InvalidLogError(f"{path}:{number}: not JSON: {error}") from error
                 if not own:
                     _check(path, number, record)
                 if ended:
@@ -80,7 +82,8 @@ def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> It
                 ended = record["record"] == "footer"
                 yield LogLine(number, record, end)
     except UnreadableFileError as error:
-        raise InvalidLogError(f"{path} {error}") from error
+        message = about_folder(path) if is_folder(path) else f"{path} {error}"
+        raise InvalidLogError(printable(message)) from error
     except OSError as error:
         raise InvalidLogError(f"{path} cannot be read: {error.strerror}") from error
 

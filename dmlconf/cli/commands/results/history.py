@@ -14,7 +14,7 @@ import click
 from dmlconf.cli.common.command import Command, Group, arguments, option, options
 from dmlconf.cli.common.completion import complete_tag
 from dmlconf.cli.common.exit_codes import ExitCode
-from dmlconf.cli.common.parameter_types import WholeNumber
+from dmlconf.cli.common.parameter_types import TEXT, WholeNumber
 from dmlconf.cli.common.path_types import ANY_PATH, EXISTING_FOLDER, FOLDER
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say
@@ -63,6 +63,7 @@ def _subcommand(name: str, **attributes: Any) -> Callable[[_Function], click.Com
 
 _database_option = option(
     "--database",
+    type=TEXT,
     metavar="FILE|ADDRESS",
     envvar="DMLCONF_HISTORY",
     help="The history; by default a file in your data folder.",
@@ -75,14 +76,22 @@ _choice_options = options(
     option(
         "--tag",
         "tags",
+        type=TEXT,
         multiple=True,
         metavar="TAG",
         shell_complete=complete_tag,
         help="Only cases with this tag.",
     ),
-    option("-k", "keywords", metavar="EXPRESSION", help="Only cases whose identifiers match."),
+    option(
+        "-k",
+        "keywords",
+        type=TEXT,
+        metavar="EXPRESSION",
+        help="Only cases whose identifiers match.",
+    ),
     option(
         "--where",
+        type=TEXT,
         metavar="CONDITION",
         help="Only cases of the bundled suite whose descs meet this condition.",
     ),
@@ -103,9 +112,10 @@ def _add_logs(logs: tuple[Path, ...], database: str | None, quiet: bool) -> int:
     from dmlconf.history.database import opened
     from dmlconf.run_log.log import read_log
 
+    first = read_log(logs[0])  # A mistyped name begins no history.
     with opened(database, create=True) as history:
-        for path in logs:
-            log = read_log(path)
+        for at, path in enumerate(logs):
+            log = read_log(path) if at else first
             with history.writing() as connection:
                 addition = add(connection, log)
             if quiet:
