@@ -460,6 +460,7 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
         "TILE",
         "GEMM",
     }
+    assert history("drivers", "-o", "GRU") == "no run has a case of GRU\n"
     assert "removed 0 runs" in history("prune", "--keep", "1")
 
 
@@ -479,6 +480,7 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
             "text:1: not a dmlconf run log: not JSON",
         ),
         (["regressions", "--since", "May", "--database", "h.sqlite"], 2, "is not a date such as"),
+        (["regressions", "--since", "#x", "--database", "h.sqlite"], 2, "or a run such as '#12'"),
         (["regressions", "--since", "#9", "--database", "h.sqlite"], 2, "there is no run #9"),
         (["regressions", "--since", "²", "--database", "h.sqlite"], 2, "--since.* is not a date"),
         (
@@ -490,8 +492,18 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
         (["flaky", "--database", "damaged.sqlite"], 2, "the history is damaged"),
         (["add", "undated.jsonl", "--database", "h.sqlite"], 2, "not a date of ISO 8601"),
         (["case", "tile/x", "--database", "h.sqlite"], 5, "the history has no case tile/x"),
+        (["case", A[:-1], "--database", "h.sqlite"], 5, rf"did you mean {A}\?"),
+        (["case", "", "--database", "h.sqlite"], 2, "CASE...': it is empty"),
+        (["runs", "--database", ""], 2, "'--database': it is empty"),
+        (["flaky", "--where", "", "--database", "h.sqlite"], 2, "'--where': it is empty"),
+        (["site", "-o", "text", "--database", "h.sqlite"], 2, "-o text is a file; name a folder"),
         (["flaky", "-k", "a and", "--database", "h.sqlite"], 2, "-k"),
         (["prune", "--database", "h.sqlite"], 2, "--before DATE or --keep N"),
+        (
+            ["prune", "--keep", "1", "--before", "2026-01-01", "--database", "h.sqlite"],
+            2,
+            "--before and --keep exclude each other",
+        ),
     ],
 )
 def test_commands_refuse_unusable_databases_dates_and_names(

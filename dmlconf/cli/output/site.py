@@ -41,6 +41,8 @@ def prepared_folder(folder: Path) -> None:
         if not _is_site(folder) and any(each.name[:1] != "." for each in folder.iterdir()):
             message = f"-o {folder} has other files; name an empty folder or an earlier site"
             raise click.UsageError(printable(message))
+    except FileExistsError as error:
+        raise click.UsageError(printable(f"-o {folder} is a file; name a folder")) from error
     except OSError as error:
         raise click.UsageError(printable(f"-o {folder}: {error.strerror}")) from error
 

@@ -18,7 +18,7 @@ from dmlconf.cli.common.parameter_types import TEXT, WholeNumber
 from dmlconf.cli.common.path_types import ANY_PATH, EXISTING_FOLDER, FOLDER
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.output.console import say
-from dmlconf.documents.problems import printable
+from dmlconf.documents.problems import nearest, printable
 from dmlconf.documents.wording import counted
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _list_runs(database: str | None, as_json: bool) -> int:
 
 
 @_subcommand("case", short_help="Show since when a case passes or fails.")
-@click.argument("cases", metavar="CASE...", nargs=-1, required=True)
+@click.argument("cases", metavar="CASE...", nargs=-1, required=True, type=TEXT)
 @_database_option
 @_json_option
 def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> int:
@@ -168,8 +168,11 @@ def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> 
         by_case: dict[str, list[Story]] = {identifier: [] for identifier, _ in chosen.values()}
         for story in stories(timeline, chosen):
             by_case[chosen[story.number][0]].append(story)
+        known = [identifier for _, identifier, *_ in timeline.cases()] if unknown else []
     for name in unknown:
-        say(printable(f"the history has no case {name}"))
+        near = nearest(name, known)
+        hint = f"; did you mean {near}?" if near else ""
+        say(printable(f"the history has no case {name}{hint}"))
     if not chosen:
         return ExitCode.NOTHING_SELECTED
     if as_json:
@@ -273,7 +276,7 @@ def _show_new(markdown: bool, database: str | None, as_json: bool) -> int:
     from dmlconf.reports.history.news import news_data, news_lines, news_markdown
 
     if markdown and as_json:
-        raise click.UsageError("give --markdown or --json")
+        raise click.UsageError("--markdown and --json exclude each other")
     with _timeline(database) as timeline:
         news = next(iter(news_of(timeline)), None)
         names = [each[1] for each in timeline.cases()] if markdown else []
@@ -311,6 +314,8 @@ def _show_drivers(
         states = driver_states(timeline, operators)
     if as_json:
         return _print_json(driver_data(states))
+    if operators and not states:
+        return _print_lines([f"no run has a case of {', '.join(operators)}"])
     columns = list({state.environment.id: state for state in states}.values())
     for at, state in enumerate(columns, 1):
         _print_lines([f"[{at}] {environment_text(state.environment)}, run #{state.run.id}"])
@@ -404,8 +409,10 @@ def _prune_runs(before: str | None, keep: int | None, database: str | None) -> i
     """
     from dmlconf.history.maintenance import prune
 
-    if (before is None) == (keep is None):
+    if before is None and keep is None:
         raise click.UsageError("give --before DATE or --keep N")
+    if before is not None and keep is not None:
+        raise click.UsageError("--before and --keep exclude each other")
     moment = None if before is None else _date(before, "--before")
     with _opened(database) as history:
         with history.writing() as connection:
@@ -415,7 +422,7 @@ def _prune_runs(before: str | None, keep: int | None, database: str | None) -> i
 
 
 @_subcommand("merge", short_help="Add the runs of another history.")
-@click.argument("other", metavar="FILE|ADDRESS")
+@click.argument("other", metavar="FILE|ADDRESS", type=TEXT)
 @_database_option
 def _merge_history(other: str, database: str | None) -> int:
     """Add all runs of another history; those that are here already change nothing."""
@@ -500,16 +507,16 @@ def _start(timeline: Timeline, since: str) -> str:
             if run.id == number:
                 return run.started
         raise click.BadParameter(f"there is no run #{number}", param_hint="--since")
-    return _date(since, "--since")
+    return _date(since, "--since", " or a run such as '#12'")
 
 
-def _date(text: str, option_name: str) -> str:
+def _date(text: str, option_name: str, otherwise: str = "") -> str:
     from dmlconf.history.timestamps import utc_text
 
     try:
         return utc_text(text)
     except ValueError as error:
-        message = f"{text!r} is not a date such as 2026-11-01 or 2026-11-01T08:30"
+        message = f"{text!r} is not a date such as 2026-11-01 or 2026-11-01T08:30{otherwise}"
         raise click.BadParameter(printable(message), param_hint=option_name) from error
 
 
