@@ -132,7 +132,7 @@ def _has_header(path: Path) -> bool:
         with open_regular(path) as stream:
             line = stream.readline(LONGEST_LOG_LINE + 1)
     except UnreadableFileError as error:
-        raise InvalidLogError(printable(f"{path} {error}")) from error
+        raise InvalidLogError(printable(f"{path}: {error}")) from error
     require_short(path, 1, line)
     if line.endswith(b"\n"):
         return True

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from dmlconf.limits import LONGEST_KEYWORDS
 
-__all__ = ["KeywordError", "keyword_matcher"]
+__all__ = ["KeywordError", "keyword_matcher", "keyword_words"]
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<mark>[()])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s()"']+))"""
@@ -53,6 +53,15 @@ def keyword_matcher(expression: str) -> Callable[[str], bool]:
         [(word, _)] = postfix
         return lambda text: word in text
     return lambda text: _holds(postfix, text)
+
+
+def keyword_words(expression: str) -> list[str]:
+    """Return the words of an expression, case-folded, without `and`, `or` and `not`.
+
+    Raises:
+        KeywordError: the expression cannot be read.
+    """
+    return [token.text.casefold() for token in _postfix(expression) if token.is_word]
 
 
 def _holds(postfix: Sequence[tuple[str, bool]], text: str) -> bool:

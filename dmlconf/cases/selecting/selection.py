@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ __all__ = [
     "LARGE_TAG",
     "MODEL_TAG",
     "Selection",
+    "emptied",
     "graphs_in",
     "named_models",
     "names_models",
@@ -88,30 +89,69 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
 
 
 def _fitting(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[PlannedCase]:
-    matches = keyword_matcher(selection.keywords) if selection.keywords else None
     condition = Condition(selection.where) if selection.where is not None else None
+    criteria = [fits for _, fits in _criteria(selection, condition)]
+    for case in cases:
+        for fits in criteria:
+            if not fits(case):
+                break
+        else:
+            yield case
+    if condition is not None:
+        condition.check()
+
+
+def emptied(
+    cases: Iterable[PlannedCase], selection: Selection
+) -> tuple[str, Sequence[PlannedCase]] | None:
+    """Return the first criterion that leaves no case, and the cases that those before it left.
+
+    Returns:
+        the criterion as a field of `Selection`; None if some case meets all criteria.
+
+    Raises:
+        KeywordError: the keyword expression cannot be read.
+        ConditionError: the condition cannot be read or needs too many steps.
+        InvalidFilesError: a case cannot be built.
+    """
+    condition = Condition(selection.where) if selection.where is not None else None
+    left: Sequence[PlannedCase] = PlannedCases(cases)
+    for name, fits in _criteria(selection, condition):
+        rest = PlannedCases(filter(fits, left))
+        if not rest:
+            return name, left
+        left = rest
+    return None
+
+
+_Criterion = tuple[str, Callable[[PlannedCase], bool]]
+"""A field of `Selection`, and a predicate: whether a case meets it."""
+
+
+def _criteria(selection: Selection, condition: Condition | None) -> list[_Criterion]:
+    """Return what a case must meet, the quickest first, except for fields at their defaults."""
+    criteria: list[_Criterion] = []
+    if selection.operators:
+        criteria.append(("operators", lambda case: _is_of(case, selection.operators)))
     lists = [identifier_matcher(names) for names in selection.lists]
     if selection.identifiers:
         lists.append(identifier_matcher(selection.identifiers))
-    for case in cases:
-        template = case.template
-        if selection.operators and not _is_of(case, selection.operators):
-            continue
-        if selection.tags and selection.tags.isdisjoint(template.tags):
-            continue
-        if not selection.without_tags.isdisjoint(template.tags):
-            continue
-        if not all(is_listed(case.identifier) for is_listed in lists):
-            continue
-        if matches is not None and not matches(case.identifier.casefold()):
-            continue
-        if condition is not None and not condition.holds(case):
-            continue
-        if selection.feature_level is not None and not needs_at_most(case, selection.feature_level):
-            continue
-        yield case
+    if lists:
+        criteria.append(("lists", lambda case: all(each(case.identifier) for each in lists)))
+    if selection.tags:
+        criteria.append(("tags", lambda case: not selection.tags.isdisjoint(case.template.tags)))
+    if selection.without_tags:
+        unwanted = selection.without_tags
+        criteria.append(("without_tags", lambda case: unwanted.isdisjoint(case.template.tags)))
+    if selection.keywords:
+        matches = keyword_matcher(selection.keywords)
+        criteria.append(("keywords", lambda case: matches(case.identifier.casefold())))
     if condition is not None:
-        condition.check()
+        criteria.append(("where", condition.holds))
+    level = selection.feature_level
+    if level is not None:
+        criteria.append(("feature_level", lambda case: needs_at_most(case, level)))
+    return criteria
 
 
 def _is_of(planned: PlannedCase, operators: frozenset[str]) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -16,9 +16,24 @@ from dmlconf.cli.output.console import say
 from dmlconf.documents.problems import printable
 from dmlconf.translation.names import named_operators
 
-__all__ = ["expand_operators", "operator_option"]
+__all__ = ["expand_operators", "given_operators", "operator_option"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+_GIVEN: Final = "dmlconf.operators"
+"""The key in a context's `meta` that holds the operators of each name that is given."""
+
+
+def given_operators(operators: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return, by each name that the user gave, the operators that it stands for.
+
+    Args:
+        operators: the operators of a selection; each is its own name if the user gave none.
+    """
+    ctx = click.get_current_context(silent=True)
+    given: Mapping[str, tuple[str, ...]] = {} if ctx is None else ctx.meta.get(_GIVEN, {})
+    return given or {name: (name,) for name in operators}
 
 
 def expand_operators(
@@ -33,9 +48,11 @@ def expand_operators(
         click.UsageError: a name stands for no operator.
     """
     chosen: dict[str, None] = {}
+    given: dict[str, tuple[str, ...]] = ctx.meta.setdefault(_GIVEN, {})
     for value in values:
         if is_graphs(value):
             chosen[GRAPHS] = None
+            given[value] = (GRAPHS,)
             continue
         try:
             operators = named_operators(value)
@@ -45,6 +62,7 @@ def expand_operators(
         if is_other and not ctx.resilient_parsing:
             say(printable(f"{value}: {', '.join(operators)}"))
         chosen.update(dict.fromkeys(operators))
+        given[value] = tuple(operators)
     return tuple(chosen)
 
 

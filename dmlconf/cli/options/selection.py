@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,7 +15,7 @@ from dmlconf.cases.loading.loader import Suite, load_suite, require_valid
 from dmlconf.cases.loading.planned import PlannedCases
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selecting.keywords import KeywordError
-from dmlconf.cases.selecting.selection import Selection, select
+from dmlconf.cases.selecting.selection import Selection, emptied, select
 from dmlconf.cases.selecting.where import ConditionError
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
@@ -29,16 +27,15 @@ from dmlconf.cli.common.completion import (
     complete_level,
     complete_profile,
     complete_tag,
-    operators_of,
 )
 from dmlconf.cli.common.configuration import BACKEND_GROUP, CHOICE_GROUP, configured_profiles
-from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.parameter_types import TEXT, WholeNumber
 from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.case_lists import LATEST, CaseList, failed_cases, listed_cases
-from dmlconf.cli.options.named_operators import operator_option
-from dmlconf.cli.output.console import say, warn
-from dmlconf.documents.problems import name_hint, nearest, printable
+from dmlconf.cli.options.named_operators import given_operators, operator_option
+from dmlconf.cli.options.unknown_names import did_you_mean, names_without_cases
+from dmlconf.cli.output.console import warn
+from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import first_names
 from dmlconf.resources import cases_directory
 from dmlconf.workers.tuning import lasting_values
@@ -53,11 +50,11 @@ __all__ = [
     "load_runnable",
     "long_selection_options",
     "named_profile",
-    "nothing_selected",
     "paths_argument",
     "recorded_options",
     "selection_options",
     "suite_paths",
+    "what_empties",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -86,6 +83,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         option(
             "-k",
             "keywords",
+            type=TEXT,
             metavar="EXPRESSION",
             group=CHOICE_GROUP,
             help="Only cases whose identifier matches, such as 'gather and not (axis or INT8)'.",
@@ -165,6 +163,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         ),
         option(
             "--profile",
+            type=TEXT,
             metavar="PROFILE",
             shell_complete=complete_profile,
             group=CHOICE_GROUP,
@@ -173,6 +172,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         ),
         option(
             "--config-profile",
+            type=TEXT,
             metavar="NAME",
             shell_complete=complete_config_profile,
             expose_value=False,
@@ -282,7 +282,34 @@ def load_chosen(
         raise click.UsageError(printable(str(error))) from error
     except ConditionError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--where") from error
+    if chosen:
+        given = given_operators(selection.operators)
+        partial = selection.operators or lists
+        whole = functools.cache(lambda: load(paths) if partial else suite)
+        for message in names_without_cases(selection, given, chosen, suite, whole):
+            warn(message)
     return suite, chosen
+
+
+def what_empties(
+    paths: Sequence[Path],
+    *,
+    identifiers: Sequence[str] = (),
+    case_list: CaseList | None = None,
+    failed: CaseList | None = None,
+    challenge: int | None = None,
+    profile: str | None = None,
+    **more: Any,
+) -> tuple[str, Sequence[PlannedCase]] | None:
+    """Return the first criterion of a selection that leaves no case, as `emptied` does.
+
+    The profile is no such criterion. Arguments and exceptions are those of `load_chosen`.
+    """
+    lists = [each for each in (case_list, failed) if each is not None]
+    if identifiers:
+        lists.append(CaseList("--case", tuple(identifiers)))
+    suite, selection = _loaded(paths, _selected(**more), lists, challenge, quiet=True)
+    return emptied(suite.plan(), selection)
 
 
 def _required(profile: Profile, cases: Iterable[PlannedCase]) -> Iterable[PlannedCase]:
@@ -296,13 +323,17 @@ def _loaded(
     selection: Selection,
     lists: Sequence[CaseList],
     challenge: int | None,
+    *,
+    quiet: bool = False,
 ) -> tuple[Suite, Selection]:
     """Return the suite, and the selection with full identifiers for the short names in lists.
 
-    More and more files are parsed until each name has a case.
+    More and more files are parsed until each name has a case. Unless `quiet`, there is a warning of
+    names that have none if others have one.
     """
     names: list[list[str]] = []
     unknown: list[list[str]] = []
+    identifiers: list[str] = []
     for operators, files in _scopes(lists):
         chosen_operators = selection.operators & operators if operators else selection.operators
         suite = load_suite(
@@ -318,9 +349,9 @@ def _loaded(
         unknown = [_not_excluded(missing, selection) for _, missing in resolutions]
         if not any(unknown):
             break
-    if all(names):
+    if all(names) and not quiet:
         for each, missing in zip(lists, unknown, strict=True):
-            _warn_of(missing, each)
+            _warn_of(missing, each, identifiers)
     return suite, replace(selection, lists=tuple(map(frozenset, names)))
 
 
@@ -361,9 +392,10 @@ def _not_excluded(names: Sequence[str], selection: Selection) -> list[str]:
     return [name for name, own in operators if not own or own & selection.operators]
 
 
-def _warn_of(missing: Sequence[str], source: CaseList) -> None:
+def _warn_of(missing: Sequence[str], source: CaseList, identifiers: Sequence[str]) -> None:
     if missing:
-        warn(f"{source.name}: there is no case {first_names(missing, _MOST_NAMED)}")
+        hint = did_you_mean(missing[0], identifiers) if len(missing) == 1 else ""
+        warn(f"{source.name}: there is no case {first_names(missing, _MOST_NAMED)}{hint}")
 
 
 def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, Sequence[PlannedCase]]:
@@ -419,44 +451,3 @@ def _level(text: str) -> FeatureLevel:
         known = ", ".join(map(str, FEATURE_LEVELS))
         raise ValueError(f"there is no feature level {text}; the levels are {known}")
     return level
-
-
-def nothing_selected(
-    paths: Sequence[Path], selection: Mapping[str, Any], prefix: str = ""
-) -> ExitCode:
-    """Say that no case was selected, perhaps with a hint; return the exit code."""
-    tags, identifiers = selection.get("tags", ()), selection.get("identifiers", ())
-    failed: CaseList | None = selection.get("failed")
-    message = "no case was selected"
-    known_tags = sorted({tag for t in load(paths).templates for tag in t.tags}) if tags else []
-    unknown = [tag for tag in tags if tag not in known_tags]
-    if failed is not None and not failed.cases:
-        message += f": no case failed in the run of {failed.source}"
-    elif unknown:
-        are = "the only tag is" if len(known_tags) == 1 else "the tags are"
-        hint = name_hint(unknown[0], known_tags, f"{are} {', '.join(known_tags)}")
-        message += f": no case has the tag {unknown[0]}; {hint}"
-    elif identifiers:
-        whole = all("/" in identifier for identifier in identifiers)
-        suite = load(paths, operators=operators_of(identifiers) if whole else ())
-        names = [case.identifier for case in suite.plan()]
-        missing: list[str] = []
-        # Among all operators, a short name may stand for several cases.
-        with suppress(AmbiguousNameError):
-            missing = resolved(identifiers, names)[1]
-        if missing:
-            near = nearest(missing[0], names)
-            if not near and Path(missing[0]).exists():
-                quoted = shlex.quote(missing[0])
-                kind = "folder" if Path(missing[0]).is_dir() else "file"
-                message += f": {missing[0]} is a {kind}, not a case"
-                message += f"; `dmlconf list {quoted}` lists its cases"
-            else:
-                message += f": there is no case {missing[0]}"
-                message += f"; did you mean {near}?" if near else "; `dmlconf list` lists all"
-        else:
-            message += f": the other options leave out --case {shlex.quote(identifiers[0])}"
-    elif selection.get("keywords"):
-        message += f": -k {shlex.quote(selection['keywords'])} and the other options leave none"
-    say(f"Error: {prefix}{message}")
-    return ExitCode.NOTHING_SELECTED

@@ -13,7 +13,8 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cases.writing.export import exported_name
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.case_lists import CaseList
-from dmlconf.cli.options.selection import load_chosen, nothing_selected, suite_paths
+from dmlconf.cli.options.nothing_selected import nothing_selected
+from dmlconf.cli.options.selection import load_chosen, suite_paths
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import OutputError
 from dmlconf.diagnosis.bench import open_bench

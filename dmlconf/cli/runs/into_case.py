@@ -15,7 +15,8 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.options.device import DeviceOptions
-from dmlconf.cli.options.selection import load_runnable, nothing_selected
+from dmlconf.cli.options.nothing_selected import nothing_selected
+from dmlconf.cli.options.selection import load_runnable
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import replaced
 from dmlconf.cli.output.progress import progress

@@ -1,8 +1,9 @@
 """Options of `run`, `list` and `show` that choose, repeat, time, show or save cases.
 
 The tested code is in `dmlconf/cli/options/case_lists.py`, `dmlconf/cli/options/selection.py`,
-`dmlconf/cli/options/reporting.py`, `dmlconf/cli/common/command.py`,
-`dmlconf/cli/runs/run_target.py`, `dmlconf/cli/pages/show_outcome.py`,
+`dmlconf/cli/options/unknown_names.py`, `dmlconf/cli/options/reporting.py`,
+`dmlconf/cli/common/command.py`, `dmlconf/cli/runs/run_target.py`,
+`dmlconf/cli/pages/show_outcome.py`,
 `dmlconf/cases/identifiers.py`, `dmlconf/cases/selecting/where.py`,
 `dmlconf/diagnosis/dump.py` and `dmlconf/engine/repetition.py`.
 """
@@ -89,6 +90,58 @@ def test_option_cases_selects_the_cases_that_a_file_lists(tmp_path: Path) -> Non
     missing = dmlconf_here(tmp_path, "list", path, "--cases", "none.txt")
     assert missing.returncode == 2
     assert "none.txt: No such file" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "warnings"),
+    [
+        (
+            ["--without-tag", "modell", "--without-tag", "tale"],
+            [
+                "--without-tag: no case has the tag modell; did you mean model?",
+                "--without-tag: no case has the tag tale; did you mean tile?",
+            ],
+        ),
+        (["--tag", "tile", "--tag", "fast"], ["--tag: no case has the tag fast"]),
+        (
+            ["-o", "Tile", "-o", "GRU", "-o", "Conv"],
+            ["--operator: there is no case of GRU", "--operator: there is no case of Conv"],
+        ),
+        (["-o", "TILE", "--without-tag", "relu"], []),
+        (["-o", "TILE", "-k", "not relu2"], []),
+        (
+            ["-k", "half or not grpahs"],
+            ["-k: no case has grpahs in its identifier; did you mean graphs?"],
+        ),
+        (
+            ["--case", "half", "--case", "rihgt"],
+            ["--case: there is no case rihgt"],
+        ),
+        (
+            ["--case", "half", "--case", "tile/tile/rihgt"],
+            ["--case: there is no case tile/tile/rihgt; did you mean tile/tile/right?"],
+        ),
+        # A suite may lack what these leave out.
+        (["--without-tag", "slow", "--without-tag", "model", "-k", "not graphs and not gemm"], []),
+    ],
+)
+def test_a_name_that_no_case_has_gets_a_warning(
+    tmp_path: Path, options: list[str], warnings: list[str]
+) -> None:
+    write(tmp_path, CASES)
+    relu = """
+operator: ACTIVATION_RELU
+cases:
+  - name: relu2
+    desc:
+      InputTensor: {Sizes: [1], DataType: FLOAT32, values: [1]}
+      OutputTensor: {Sizes: [1], DataType: FLOAT32}
+"""
+    write(tmp_path, relu, "relu.yaml")
+    done = dmlconf_here(tmp_path, "list", tmp_path, *options)
+    assert done.returncode == 0
+    told = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
+    assert told == [f"Warning: {each}" for each in warnings]
 
 
 def test_a_case_is_found_by_a_unique_last_part(

@@ -4,8 +4,9 @@ For exit code 7 see `tests/cli/runs/test_ci.py`, and for 8
 `tests/cli/files/test_unwritable_outputs.py`.
 
 The tested code is in `dmlconf/cli/common/exit_codes.py`, `dmlconf/cli/options/run_exit_code.py`,
-`dmlconf/cli/options/selection.py`, `dmlconf/cli/entry_point.py`, `dmlconf/reports/runs/summary.py`
-and `dmlconf/cases/loading/discovery.py`.
+`dmlconf/cli/options/selection.py`, `dmlconf/cli/options/nothing_selected.py`,
+`dmlconf/cli/entry_point.py`, `dmlconf/reports/runs/summary.py` and
+`dmlconf/cases/loading/discovery.py`.
 """
 
 from __future__ import annotations
@@ -189,16 +190,29 @@ def test_exit_code_is_4_for_an_unusable_backend(tmp_path: Path, backend: str, me
     ("arguments", "message"),
     [
         (["-k", "nothing-is-called-so"], "no case was selected"),
-        (["-k", "no-such"], "-k no-such and the other options leave none"),
+        (["-k", "no-such"], "no case was selected: the only case does not fit -k no-such"),
+        (["-o", "GEMM", "-o", "GRU"], "no case was selected: there is no case of GEMM, GRU"),
+        (
+            ["--tag", "tile", "--without-tag", "tile"],
+            "the only case with --tag tile does not fit --without-tag tile",
+        ),
+        (
+            ["-o", "TILE", "-k", "tile", "--where", "Repeats[0] == 30"],
+            "with --operator TILE and -k tile does not fit --where 'Repeats[0] == 30'",
+        ),
         (["--tag", "documentd"], "no case has the tag documentd; the only tag is tile"),
         (["--tag", "tlie"], "no case has the tag tlie; did you mean tile?"),
         (["--case", "zzzzz"], "there is no case zzzzz; `dmlconf list` lists all"),
         (["--case", "tile/tile/statd"], "did you mean tile/tile/stated?"),
         (
             ["--case", "tile/tile/stated", "-k", "no-such"],
-            "the other options leave out --case tile/tile/stated",
+            "the only case with --case tile/tile/stated does not fit -k no-such",
         ),
-        (["--feature-level", "1_0"], "no case was selected"),
+        (
+            ["--feature-level", "1_0"],
+            "the only case does not fit --feature-level 1_0; the lowest that fits is 3_1",
+        ),
+        (["--profile", "5_0"], "no case was selected: none of the cases belongs to --profile 5_0"),
     ],
 )
 def test_exit_code_is_5_if_no_case_is_selected(
@@ -291,4 +305,5 @@ def test_exit_code_is_5_if_options_exclude_the_named_case(
     options = ("-o", "TILE", "--case", "stated", "-k", "no-such")
     done = dmlconf_here(tmp_path, "run", tmp_path, *options)
     assert done.returncode == 5
-    assert "the other options leave out --case stated" in done.stderr
+    told = "the only case with --operator TILE and --case stated does not fit -k no-such"
+    assert told in done.stderr

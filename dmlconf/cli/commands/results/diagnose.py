@@ -20,8 +20,9 @@ from dmlconf.cli.common.logs import latest_log
 from dmlconf.cli.common.parameter_types import TEXT, Number, WholeNumber
 from dmlconf.cli.common.path_types import FOLDER
 from dmlconf.cli.options.backend import backend_option, timeout_option
+from dmlconf.cli.options.nothing_selected import nothing_selected
 from dmlconf.cli.options.run_exit_code import NO_KNOWN_FAULTS_HELP
-from dmlconf.cli.options.selection import load_chosen, nothing_selected, paths_argument, suite_paths
+from dmlconf.cli.options.selection import load_chosen, paths_argument, suite_paths
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import require_folder
 from dmlconf.documents.problems import printable

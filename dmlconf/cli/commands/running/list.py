@@ -10,9 +10,9 @@ import click
 
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.options.nothing_selected import nothing_selected
 from dmlconf.cli.options.selection import (
     load_chosen,
-    nothing_selected,
     paths_argument,
     selection_options,
 )

@@ -29,6 +29,7 @@ from dmlconf.cli.options.backend import (
 from dmlconf.cli.options.case_lists import CaseList
 from dmlconf.cli.options.circumstances import parse_circumstances
 from dmlconf.cli.options.models import without_unasked_models
+from dmlconf.cli.options.nothing_selected import nothing_selected
 from dmlconf.cli.options.reporting import (
     REPORT_GROUP,
     detail_options,
@@ -48,7 +49,6 @@ from dmlconf.cli.options.run_exit_code import (
 )
 from dmlconf.cli.options.selection import (
     load_runnable,
-    nothing_selected,
     paths_argument,
     recorded_options,
     selection_options,

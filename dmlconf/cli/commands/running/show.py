@@ -18,10 +18,10 @@ from dmlconf.cli.common.completion import complete_case
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.options.backend import backend_option, color_option, timeout_option
+from dmlconf.cli.options.nothing_selected import nothing_selected
 from dmlconf.cli.options.selection import (
     challenge_option,
     load_chosen,
-    nothing_selected,
     paths_argument,
     suite_paths,
 )

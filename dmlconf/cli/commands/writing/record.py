@@ -21,10 +21,10 @@ from dmlconf.cli.common.path_types import ANY_PATH
 from dmlconf.cli.options.backend import backend_option, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
 from dmlconf.cli.options.models import leave_out_models
+from dmlconf.cli.options.nothing_selected import nothing_selected
 from dmlconf.cli.options.selection import (
     load_runnable,
     long_selection_options,
-    nothing_selected,
     paths_argument,
 )
 from dmlconf.cli.output.console import warn

@@ -15,10 +15,10 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.parameter_types import Number, WholeNumber
 from dmlconf.cli.options.backend import color_option, jobs_option
 from dmlconf.cli.options.models import leave_out_models
+from dmlconf.cli.options.nothing_selected import nothing_selected
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
 from dmlconf.cli.options.selection import (
     load_chosen,
-    nothing_selected,
     paths_argument,
     selection_options,
     suite_paths,
