@@ -16,6 +16,7 @@ from typing import Final
 
 from dmlconf.certification.errors import CertificationError, RefusedError
 from dmlconf.documents.files import UnreadableFileError, read_bytes
+from dmlconf.documents.recognition import CERTIFICATE, recognised
 
 __all__ = ["MOST_BYTES", "Archive", "archive_bytes", "read_archive"]
 
@@ -133,7 +134,13 @@ def read_archive(path: Path, required: Sequence[str]) -> Archive:
         content = read_bytes(path, MOST_BYTES)
     except UnreadableFileError as error:
         raise RefusedError(str(error), unread=not error.too_large) from error
-    entries = list(_entries(content))
+    try:
+        entries = list(_entries(content))
+    except RefusedError as error:
+        kind = recognised(path) if content else "empty"
+        if kind in (None, CERTIFICATE):
+            raise
+        raise RefusedError(f"not a certificate: it is {kind}") from error
     missing = [name for name in required if name not in {entry.name for entry in entries}]
     if missing:
         raise RefusedError(f"not a certificate: it lacks {', '.join(missing)}")

@@ -21,6 +21,7 @@ from dmlconf.catalogue.loader import operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.certification.json_text import canonical_json
 from dmlconf.certification.waived_limit import WaivedLimit
+from dmlconf.documents.files import is_file
 from dmlconf.documents.problems import InvalidFilesError, Problem, name_hint
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_checker, schema_problems
@@ -182,6 +183,8 @@ def read_profile(name: str) -> Profile:
     if profile is None:
         known = profile_names()
         hint = name_hint(name, known, f"the profiles are {', '.join(known)}")
+        if is_file(Path(name)):
+            hint = "the file of a profile ends in .yaml"
         raise UnknownProfileError(f"there is no profile {name}; {hint}")
     return profile
 

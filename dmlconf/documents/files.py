@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 
 __all__ = [
     "UnreadableFileError",
+    "is_file",
     "is_folder",
     "make_folders",
     "open_regular",
@@ -49,6 +50,14 @@ def is_folder(path: Path) -> bool:
     """Return whether a path is a folder; False if looking it up fails."""
     try:
         return path.is_dir()
+    except OSError:
+        return False
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a path is a regular file; False if looking it up fails."""
+    try:
+        return path.is_file()
     except OSError:
         return False
 

@@ -23,6 +23,7 @@ import yaml
 
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.recognition import recognised
 from dmlconf.limits import DEEPEST_DOCUMENT, LARGEST_DOCUMENT, LONGEST_NUMBER, MOST_DOCUMENT_VALUES
 
 __all__ = ["Document", "line_problem", "read_document"]
@@ -288,6 +289,9 @@ def _decoded(path: Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        kind = recognised(path)
+        if kind is not None:
+            raise InvalidFilesError([Problem(path, f"is {kind}, not a YAML file")]) from error
         text = error.object  # Without a byte order mark.
         before = text[: error.start].decode("utf-8", "replace")
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1

@@ -9,7 +9,7 @@ from typing import Final
 from dmlconf.documents.recognition import RUN_LOG, recognised
 from dmlconf.documents.wording import first_names
 
-__all__ = ["about_folder", "about_line"]
+__all__ = ["about_folder", "about_line", "logs_in"]
 
 _MOST_NAMED: Final = 3
 """The most logs in a folder that a message names."""
@@ -24,16 +24,21 @@ _BYTE_ORDER_MARKS: Final = {
 
 def about_folder(folder: Path) -> str:
     """Return that a path is a folder, and the names of run logs in it, the latest first."""
+    names = logs_in(folder)
+    if not names:
+        return f"{folder} is a folder without run logs; name the file of a run log"
+    one = "its run log" if len(names) == 1 else "one of its run logs"
+    return f"{folder} is a folder; name {one}, {first_names(names, _MOST_NAMED)}"
+
+
+def logs_in(folder: Path) -> list[str]:
+    """Return the paths of run logs in a folder, the latest first; none if it cannot be read."""
     logs: list[tuple[float, str]] = []
     with suppress(OSError):
         for file in sorted(folder.glob("*.jsonl"), reverse=True)[:_MOST_OPENED]:
             if recognised(file) == RUN_LOG:
                 logs.append((file.stat().st_mtime, str(file)))
-    names = [name for _, name in sorted(logs, reverse=True)]
-    if not names:
-        return f"{folder} is a folder without run logs; name the file of a run log"
-    one = "its run log" if len(names) == 1 else "one of its run logs"
-    return f"{folder} is a folder; name {one}, {first_names(names, _MOST_NAMED)}"
+    return [name for _, name in sorted(logs, reverse=True)]
 
 
 def about_line(path: Path, line: bytes, error: ValueError) -> str:

@@ -133,6 +133,21 @@ def test_added_or_missing_bytes_are_refused(tmp_path: Path) -> None:
             read(tmp_path, changed)
 
 
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"", "empty"),
+        (b'{"record":"header"}\n', "a run log"),
+        (b"operator: TILE\ncases: []\n", "a case file"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused_by_its_kind(
+    tmp_path: Path, content: bytes, kind: str
+) -> None:
+    with pytest.raises(RefusedError, match=f"not a certificate: it is {kind}"):
+        read(tmp_path, content)
+
+
 def test_a_member_with_a_wrong_checksum_is_named(tmp_path: Path) -> None:
     right, other = (
         archive_bytes({**MEMBERS, "outputs.bin": bytes(100) + last + bytes(900)})

@@ -188,6 +188,9 @@ def test_unknown_profiles_and_parts_are_explained(
     assert certification_profile("ci") is None  # It may name a configuration profile.
     with pytest.raises(UnknownProfileError, match="there is no profile 5_9"):
         read_profile("5_9")
+    (tmp_path / "mine.txt").write_text("text", encoding="utf-8")
+    with pytest.raises(UnknownProfileError, match=r"mine\.txt; the file of a profile ends in \.y"):
+        read_profile(str(tmp_path / "mine.txt"))
     with pytest.raises(UnknownProfileError, match="its parts are model, graph"):
         read_profile("5_0+models")
     with pytest.raises(InvalidFilesError):

@@ -488,6 +488,8 @@ def test_waive_drafts_a_waiver_of_one_case(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "waive", "log.jsonl", "--case", "tile/none")
     assert done.returncode == 2
     assert "no such case failed" in done.stderr
+    done = dmlconf_here(tmp_path, "waive", "log.jsonl", "--case", f"{first}x")
+    assert f"no such case failed in the run; did you mean {first}?" in done.stderr
 
 
 def test_waive_refuses_a_last_day_that_has_passed(tmp_path: Path) -> None:

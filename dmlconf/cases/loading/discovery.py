@@ -7,6 +7,7 @@ import stat
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.limits import MOST_FOLDERS
 
@@ -37,7 +38,7 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         if not inside and path in elsewhere:
             continue
         if inside is None:
-            hint = f"--case '{path}' chooses cases by identifier" if "*" in path.name else None
+            hint = _hint_for(path)
             problems.append(Problem(path, "there is no such file or folder", hint=hint))
         elif not inside:
             hint = "case files end in .yaml"
@@ -47,6 +48,17 @@ def case_files(paths: Iterable[Path], elsewhere: Collection[Path] = ()) -> list[
         raise InvalidFilesError(problems)
     # Below a single path, each file is found once: links to folders are not followed.
     return distinct(files) if len(given) > 1 else files
+
+
+def _hint_for(path: Path) -> str | None:
+    """Return which option chooses the cases that a path names that does not exist, if any."""
+    if "*" in path.name:
+        return f"--case '{path}' chooses cases by identifier"
+    try:
+        name = operator_name(str(path))
+    except UnknownOperatorError:
+        return None
+    return f"-o {name} chooses the cases of an operator"
 
 
 def distinct(paths: Iterable[Path]) -> list[Path]:

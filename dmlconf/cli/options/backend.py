@@ -13,7 +13,7 @@ from dmlconf.backends.options import split_options
 from dmlconf.cli.common.command import option, options
 from dmlconf.cli.common.completion import complete_backend
 from dmlconf.cli.common.configuration import BACKEND_GROUP
-from dmlconf.cli.common.parameter_types import Number, WholeNumber, WholeNumberOr
+from dmlconf.cli.common.parameter_types import TEXT, Number, WholeNumber, WholeNumberOr
 from dmlconf.cli.common.path_types import EXISTING_FILE
 from dmlconf.workers.execution import WORKER_MEMORY
 from dmlconf.workers.processors import usable_processors
@@ -127,6 +127,7 @@ early_end_options: Final = options(
 
 directml_option: Final = option(
     "--directml",
+    type=TEXT,
     metavar="FILE",
     group=BACKEND_GROUP,
     help="Use this DirectML.dll or libdirectml.so for every directml backend without its own "

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from dmlconf.backends.recording.file import read_recording
-from dmlconf.backends.recording.store import StoredRecording, recording_path
+from dmlconf.backends.recording.store import StoredRecording, recording_path, recording_paths
 from dmlconf.backends.subject import REFERENCE
 from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.output.console import say
@@ -16,7 +16,9 @@ from dmlconf.documents.problems import printable
 from dmlconf.engine.consumers import logging_to, run_through
 from dmlconf.engine.core import Engine
 from dmlconf.engine.making_runs import plan_run
+from dmlconf.run_log.lines import InvalidLogError
 from dmlconf.run_log.log import LogWriter, RunLog, read_log
+from dmlconf.run_log.other_files import about_folder, logs_in
 
 __all__ = ["read_run"]
 
@@ -39,9 +41,15 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
         MissingExtraError: the certificate is signed, and `cryptography` cannot be imported.
         BackendError: the recording cannot be read, or the folder has none or several.
     """
+    if path.is_dir() and logs_in(path) and not _has_recording(path):
+        raise InvalidLogError(printable(about_folder(path)))
     if path.suffix == _RECORDING or path.is_dir():
         return _judged(path, suite)
     return _certified(path) if path.suffix == _CERTIFICATE else read_log(path)
+
+
+def _has_recording(folder: Path) -> bool:
+    return any(folder.glob(f"*{_RECORDING}")) or bool(recording_paths(folder))
 
 
 def _certified(path: Path) -> RunLog:

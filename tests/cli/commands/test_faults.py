@@ -50,6 +50,8 @@ def test_an_unknown_fault_or_version_is_refused(tmp_path: Path) -> None:
     unknown = dmlconf_here(tmp_path, "faults", "no-such-fault")
     assert unknown.returncode == 2
     assert "there is no known fault no-such-fault" in unknown.stderr
+    similar = dmlconf_here(tmp_path, "faults", "int64-low-words-compared-as-signd")
+    assert "did you mean int64-low-words-compared-as-signed?" in similar.stderr
     wrong = dmlconf_here(tmp_path, "faults", "--directml", "newest")
     assert wrong.returncode == 2
     assert "'newest' is not a version, such as 1.15.4" in wrong.stderr

@@ -153,7 +153,7 @@ def test_full_disk_for_a_resumed_log_hides_no_failure(tmp_path: Path) -> None:
     [
         ("pipe", ": not a regular file"),
         ("/dev/null", ": not a regular file"),
-        ("folder", "is a directory"),
+        ("folder", "folder is a folder; name a file"),
     ],
 )
 def test_a_log_that_is_no_regular_file_is_refused(case: Path, name: str, message: str) -> None:

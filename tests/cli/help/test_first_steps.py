@@ -144,6 +144,15 @@ def test_doctor_skips_a_log_that_was_removed(tmp_path: Path) -> None:
             "binary:1: not a dmlconf run log: not JSON: not UTF-8: byte 0xd0",
         ),
         (["report", "empty"], 3, "empty:1: not a dmlconf run log: the file is empty"),
+        (["run", "gemm"], 3, "hint: -o GEMM chooses the cases of an operator"),
+        (["run", "cut.dmlrec"], 3, "cut.dmlrec: is a recording, not a YAML file"),
+        (["run", "--dump", "text"], 2, "'--dump': text is a file; name a folder"),
+        (["run", "--waivers", "folder"], 2, "'--waivers': folder is a folder; name a file"),
+        (["run", "--waivers", "none.yaml"], 2, "'--waivers': there is no file none.yaml"),
+        (["history", "import", "none"], 2, "'FOLDER': there is no folder none"),
+        (["new", "case", "GEMM", "--name", "a b"], 2, "'a b' is not the name of a case"),
+        (["new", "case", "GEMM", "--name", ""], 2, "'' is not the name of a case"),
+        (["compare", "folder", "text"], 3, "folder is a folder; name its run log, folder/a.jsonl"),
         (["show", "text"], 5, "text is a file, not a case; `dmlconf list text` lists its cases"),
         (["fuzz", "--cases", "abc"], 2, "'abc' is not a whole number of at least 1"),
         (["fuzz", "--cases", "1.5"], 2, "'1.5' is not a whole number of at least 1"),
@@ -156,6 +165,9 @@ def test_mistyped_arguments_get_a_helpful_error(
     (tmp_path / "text").write_text("text\n", "utf-8")
     (tmp_path / "binary").write_bytes(b"\x7fELF\xd0a\n")
     (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.jsonl").write_text('{"record":"header"', "utf-8")
+    (tmp_path / "cut.dmlrec").write_bytes(b"PK\3\4" + b"\xff" * 26 + b"recording.json")
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == code
     assert message in done.stderr

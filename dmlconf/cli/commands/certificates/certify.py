@@ -39,6 +39,7 @@ from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_profile
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.options.backend import backend_option, color_option
 from dmlconf.cli.options.device import DeviceOptions, single_device_options
@@ -85,6 +86,7 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
 )
 @option(
     "--profile",
+    type=TEXT,
     required=True,
     metavar="PROFILE",
     shell_complete=complete_profile,
@@ -175,7 +177,8 @@ def command(
     plan = list(required_cases(demanded, suite.plan()))
     require_valid(suite, plan)
     if not plan:
-        say(f"Error: no case belongs to profile {demanded.name}")
+        under = f" under {', '.join(map(str, paths))}" if paths else ""
+        say(f"Error: no case{under} belongs to profile {demanded.name}")
         return ExitCode.NOTHING_SELECTED
     order = Order(
         profile=demanded,

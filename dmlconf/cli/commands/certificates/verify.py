@@ -17,6 +17,7 @@ from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.completion import complete_profile
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.common.path_types import ANY_PATH, EXISTING_FILE
 from dmlconf.cli.options.backend import color_option, jobs_option
 from dmlconf.cli.options.max_waived import max_waived_option
@@ -58,6 +59,7 @@ _CODES: Final = {
 @challenge_option("The challenge number that it must have been made with.")
 @option(
     "--profile",
+    type=TEXT,
     metavar="PROFILE",
     shell_complete=complete_profile,
     help="The profile that it must meet; by default the one that it names. For your own "

@@ -19,7 +19,7 @@ from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.common.path_types import ANY_PATH, FILE
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import write_new
-from dmlconf.documents.problems import printable
+from dmlconf.documents.problems import nearest, printable
 from dmlconf.excuses.waiver_draft import draft
 from dmlconf.excuses.waiver_file import NO_LINK
 from dmlconf.run_log.log import RunLog, read_log
@@ -53,7 +53,10 @@ def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
     except AmbiguousNameError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--case") from error
     if unknown:
-        raise click.UsageError(printable(f"--case {unknown[0]}: no such case failed in the run"))
+        near = nearest(unknown[0], failing)
+        hint = f"; did you mean {near}?" if near else ""
+        message = f"--case {unknown[0]}: no such case failed in the run{hint}"
+        raise click.UsageError(printable(message))
     return set(filter(identifier_matcher(full), failing))
 
 

@@ -11,6 +11,7 @@ import click
 
 from dmlconf.cli.common.command import Command, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.options.backend import color_option
 from dmlconf.documents.problems import printable
 from dmlconf.reports.terminal_text import plain_table
@@ -28,7 +29,13 @@ _WIDE: Final = 120
 
 
 @click.command("devices", cls=Command, short_help="Show adapters and the DirectML in use.")
-@option("--directml", "path", metavar="FILE", help="Use this DirectML instead of looking for one.")
+@option(
+    "--directml",
+    "path",
+    type=TEXT,
+    metavar="FILE",
+    help="Use this DirectML instead of looking for one.",
+)
 @option(
     "--check",
     is_flag=True,

@@ -9,10 +9,11 @@ from rich.text import Text
 
 from dmlconf.cli.common.command import Command, arguments, option
 from dmlconf.cli.common.exit_codes import ExitCode
+from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.named_operators import operator_option
 from dmlconf.cli.options.reporting import parse_reports, report_option, write
-from dmlconf.documents.problems import printable
+from dmlconf.documents.problems import name_hint, printable
 from dmlconf.excuses.known_fault_file import faults_of_version, read_known_faults
 from dmlconf.excuses.known_faults import KnownFault
 from dmlconf.excuses.scope import parse_version
@@ -23,7 +24,7 @@ __all__ = ["command"]
 
 
 @click.command("faults", cls=Command, short_help="List what DirectML itself does wrong.")
-@arguments("names", metavar="[NAME]...")
+@arguments("names", metavar="[NAME]...", type=TEXT)
 @operator_option("Only faults of this operator.")
 @option(
     "--directml",
@@ -69,7 +70,8 @@ def _chosen(
     known = {fault.name for fault in read_known_faults()}
     unknown = [name for name in names if name not in known]
     if unknown:
-        message = f"there is no known fault {unknown[0]}; `dmlconf faults` lists them"
+        hint = name_hint(unknown[0], sorted(known), "`dmlconf faults` lists them")
+        message = f"there is no known fault {unknown[0]}; {hint}"
         raise click.UsageError(printable(message))
     asked = {name.upper() for name in operators}
     for fault in faults:

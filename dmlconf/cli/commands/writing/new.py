@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -23,6 +25,17 @@ from dmlconf.translation.names import AmbiguousOperatorError, one_operator
 __all__ = ["command"]
 
 
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""The names that schemas/case.schema.json allows."""
+
+
+def _case_name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not _NAME.fullmatch(value):
+        message = f"{value!r} is not the name of a case, which has letters, digits, and . _ -"
+        raise click.BadParameter(printable(message))
+    return value
+
+
 @click.group("new", cls=Group, short_help="Create a new case.")
 def command() -> None:
     """Create a new case."""
@@ -36,6 +49,7 @@ def command() -> None:
     default="new-case",
     show_default=True,
     metavar="NAME",
+    callback=_case_name,
     help="The case's name.",
 )
 @option(
