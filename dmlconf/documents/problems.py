@@ -94,10 +94,13 @@ class ExpectedError(Exception):
 
 
 class InvalidFilesError(ExpectedError):
-    """Files that cannot be used, with every problem found in them."""
+    """Files that cannot be used, with every problem found in them, each once.
+
+    What several entries have by an alias would have the same problem several times.
+    """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(dict.fromkeys(problems))
         super().__init__("\n".join(map(str, self.problems)))
 
     def __reduce__(self) -> tuple[Any, ...]:

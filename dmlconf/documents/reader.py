@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from sys import intern
@@ -333,7 +333,10 @@ def read_document(path: Path) -> Document:
         mark = error.problem_mark or error.context_mark
         if "nesting depth" in message:  # LibYAML has a limit of its own.
             message = _TOO_DEEP
-        raise InvalidFilesError([_problem(path, text, message, mark, None)]) from error
+        problem, hint = _problem(path, text, message, mark, None), None
+        if problem.source[problem.column - 1 : problem.column] == "\t":
+            hint = "YAML indents by spaces; there is a tab here"
+        raise InvalidFilesError([replace(problem, hint=hint)]) from error
     except yaml.YAMLError as error:
         raise InvalidFilesError([_unreadable(path, text, error)]) from error
     if builder.duplicates:

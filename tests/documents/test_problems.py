@@ -99,8 +99,8 @@ def test_messages_paths_and_hints_are_escaped() -> None:
     assert str(problem) == "a\\x1b.yaml: m\\u202e\n    hint: h\\x07"
 
 
-def test_invalid_files_error_lists_all_problems_in_order() -> None:
+def test_invalid_files_error_lists_all_problems_in_order_each_once() -> None:
     problems = [Problem(Path("a"), "one"), Problem(Path("b"), "two", 1, 1, "x")]
-    error = InvalidFilesError(problems)
+    error = InvalidFilesError([*problems, Problem(Path("a"), "one")])
     assert error.problems == tuple(problems)
     assert str(error) == "a: one\nb:1:1: two\n     1 | x\n       | ^"

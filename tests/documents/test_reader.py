@@ -459,6 +459,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         f.yaml:2:1: while scanning for the next token: found character that cannot start any token
              2 | \tb: 1
                | ^
+            hint: YAML indents by spaces; there is a tab here
         """,
     ),
     "a list without its end": (

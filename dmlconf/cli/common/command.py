@@ -5,6 +5,7 @@ Environment variables can set options, and the configuration file both options a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -165,7 +166,10 @@ def _trust_option() -> Option:
 
 @contextmanager
 def _placed(ctx: click.Context) -> Iterator[None]:
-    """Let click's error about a value of the configuration file show the value's line."""
+    """Let click's error about a value of the configuration file show the value's line.
+
+    The error about a value of an environment variable names the variable.
+    """
     try:
         yield
     except click.BadParameter as error:
@@ -176,7 +180,16 @@ def _placed(ctx: click.Context) -> Iterator[None]:
             source = ctx.get_parameter_source(str(parameter.name))
             if named and setting is not None and source is ParameterSource.DEFAULT_MAP:
                 raise InvalidFilesError([setting.problem(error.message)]) from error
+            if named and source is ParameterSource.ENVIRONMENT:
+                error.message += f" (from {_variable(parameter)})"
+                break
         raise
+
+
+def _variable(parameter: click.Parameter) -> str:
+    """Return the first of a parameter's environment variables that is set and not empty."""
+    names = parameter.envvar if isinstance(parameter.envvar, list) else [parameter.envvar]
+    return next((str(name) for name in names if name and os.environ.get(name)), "the environment")
 
 
 _NO_CONFIGURATION: Final = (

@@ -55,4 +55,6 @@ def _spoken(error: OSError) -> str:
     if not error.filename:
         return reason
     path = Path(str(error.filename))
+    if isinstance(error, FileExistsError):
+        return f"{path} is a file, not a folder"
     return f"{path.parent if path.suffix == '.jsonl' else path}: {reason}"

@@ -1,6 +1,6 @@
 """No log of another run is lost while that run goes on; an odd folder or old log causes no error.
 
-The tested code is in `dmlconf/cli/common/logs.py`.
+The tested code is in `dmlconf/cli/common/logs.py` and `dmlconf/cli/runs/logged_run.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 
 from dmlconf.cli.common import logs
 from dmlconf.cli.common.logs import DIRECTORY_VARIABLE, latest_log, new_log, opened_log
-from tests.cli.process import dmlconf_here, write
+from tests.cli.process import dmlconf, dmlconf_here, write
 
 
 def test_old_log_that_cannot_be_removed_causes_no_error(
@@ -38,6 +38,17 @@ def test_too_long_folder_name_gives_no_latest_log(
     # This folder is searched next; it has no log.
     monkeypatch.setattr(logs, "temporary_log_directory", lambda: tmp_path)
     assert latest_log() is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other folders hold temporary files there")
+def test_a_file_in_place_of_the_folder_of_logs_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "tmp").mkdir()
+    variables = {DIRECTORY_VARIABLE: "file", "TMPDIR": str(tmp_path / "tmp")}
+    done = dmlconf(tmp_path, "run", write(tmp_path), **variables)
+    assert done.returncode == 0
+    told = f"Warning: file is a file, not a folder: the run log is {tmp_path / 'tmp'}/dmlconf-runs-"
+    assert told in done.stderr
 
 
 def test_log_to_which_a_run_is_writing_is_not_removed(

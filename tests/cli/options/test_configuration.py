@@ -64,6 +64,18 @@ def test_options_override_environment_profile_and_file(
     assert dmlconf_here(folder, *run, "-b", "numpy", **zeros).returncode == 0
 
 
+def test_a_wrong_value_of_an_environment_variable_names_the_variable(folder: Path) -> None:
+    for variable, value, message in (
+        ("DMLCONF_RUN_JOBS", "many", "neither a whole number from 1 to 1,024 nor auto"),
+        ("DMLCONF_RUN_WHERE", "Rank >", "it ends too early; a condition is such as"),
+        ("DMLCONF_RUN_FEATURE_LEVEL", "9_9", "the levels are 1_0"),
+    ):
+        done = dmlconf_here(folder, "run", "tile.yaml", **{variable: value})
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert done.stderr.endswith(f" (from {variable})\n")
+
+
 def test_an_environment_variable_may_name_a_profile(folder: Path) -> None:
     done = dmlconf_here(folder, "run", "tile.yaml", DMLCONF_RUN_CONFIG_PROFILE="ci")
     assert (folder / "out.xml").exists()

@@ -17,8 +17,9 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.parameter_types import TEXT, WholeNumber
 from dmlconf.cli.common.path_types import ANY_PATH, EXISTING_FOLDER, FOLDER
 from dmlconf.cli.options.named_operators import operator_option
-from dmlconf.cli.output.console import say
-from dmlconf.documents.problems import nearest, printable
+from dmlconf.cli.options.unknown_names import did_you_mean
+from dmlconf.cli.output.console import say, warn
+from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import counted
 
 if TYPE_CHECKING:
@@ -170,9 +171,7 @@ def _show_cases(cases: tuple[str, ...], database: str | None, as_json: bool) -> 
             by_case[chosen[story.number][0]].append(story)
         known = [identifier for _, identifier, *_ in timeline.cases()] if unknown else []
     for name in unknown:
-        near = nearest(name, known)
-        hint = f"; did you mean {near}?" if near else ""
-        say(printable(f"the history has no case {name}{hint}"))
+        say(printable(f"the history has no case {name}{did_you_mean(name, known)}"))
     if not chosen:
         return ExitCode.NOTHING_SELECTED
     if as_json:
@@ -203,7 +202,7 @@ def _list_flaky(database: str | None, as_json: bool, **choice: Any) -> int:
     from dmlconf.reports.history.answers import aligned, flaky_data
 
     with _timeline(database) as timeline:
-        flaky_cases = flaky(timeline, _choice(choice))
+        flaky_cases = flaky(timeline, _choice(timeline, choice))
     if as_json:
         return _print_json([flaky_data(each) for each in flaky_cases])
     if not flaky_cases:
@@ -242,7 +241,9 @@ def _list_regressions(since: str, database: str | None, as_json: bool, **choice:
     from dmlconf.reports.history.answers import cause_text, regression_data
 
     with _timeline(database) as timeline:
-        failures, flaky_cases = regressions(timeline, _choice(choice), _start(timeline, since))
+        failures, flaky_cases = regressions(
+            timeline, _choice(timeline, choice), _start(timeline, since)
+        )
     if as_json:
         data = {
             "regressions": [regression_data(each, still) for each, still in failures],
@@ -466,7 +467,8 @@ def _import_history(folder: Path, database: str | None) -> int:
     return _print_lines([f"added {counted(copied, 'run')}"])
 
 
-def _choice(options: dict[str, Any]) -> Choice:
+def _choice(timeline: Timeline, options: dict[str, Any]) -> Choice:
+    """Return what options such as `--tag` choose; warn of tags that no case of the history has."""
     from dmlconf.cases.selecting.keywords import KeywordError
     from dmlconf.history.questions import Choice
 
@@ -485,6 +487,11 @@ def _choice(options: dict[str, Any]) -> Choice:
         }
         _, planned = load_chosen((), **selection)
         where = frozenset(each.identifier for each in planned)
+    if options["tags"]:
+        known = {tag for *_, tags in timeline.cases() for tag in json.loads(tags)}
+        for tag in dict.fromkeys(options["tags"]):
+            if tag not in known:
+                warn(f"--tag: no case has the tag {tag}{did_you_mean(tag, known)}")
     choice = Choice(
         frozenset(options["operators"]),
         frozenset(options["tags"]),
