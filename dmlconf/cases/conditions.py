@@ -56,12 +56,15 @@ def read_condition(text: str) -> Expression:
         ExpressionError: the text is not an expression.
     """
     try:
-        return Expression(text)
+        condition = Expression(text)
     except ExpressionError as error:
         if isinstance(error.__cause__, SyntaxError):
             found = _found(" ".join(text.split()))
             raise ExpressionError(f"{text}: {found}") from error
         raise
+    if isinstance(ast.parse(text.strip(), mode="eval").body, ast.Tuple):
+        raise ExpressionError(f"{text}: a comma makes a tuple; conditions are joined by `and`")
+    return condition
 
 
 def _found(text: str) -> str:

@@ -333,10 +333,10 @@ def read_document(path: Path) -> Document:
         mark = error.problem_mark or error.context_mark
         if "nesting depth" in message:  # LibYAML has a limit of its own.
             message = _TOO_DEEP
-        problem, hint = _problem(path, text, message, mark, None), None
+        problem = _problem(path, text, message, mark, None)
         if problem.source[problem.column - 1 : problem.column] == "\t":
-            hint = "YAML indents by spaces; there is a tab here"
-        raise InvalidFilesError([replace(problem, hint=hint)]) from error
+            problem = replace(problem, hint="YAML indents by spaces; there is a tab here")
+        raise InvalidFilesError([problem]) from error
     except yaml.YAMLError as error:
         raise InvalidFilesError([_unreadable(path, text, error)]) from error
     if builder.duplicates:

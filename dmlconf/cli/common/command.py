@@ -181,15 +181,18 @@ def _placed(ctx: click.Context) -> Iterator[None]:
             if named and setting is not None and source is ParameterSource.DEFAULT_MAP:
                 raise InvalidFilesError([setting.problem(error.message)]) from error
             if named and source is ParameterSource.ENVIRONMENT:
-                error.message += f" (from {_variable(parameter)})"
-                break
+                message = f"{error.message} (from {_variable(parameter)})"
+                raise click.BadParameter(
+                    message, error.ctx, error.param, error.param_hint
+                ) from error
         raise
 
 
 def _variable(parameter: click.Parameter) -> str:
     """Return the first of a parameter's environment variables that is set and not empty."""
-    names = parameter.envvar if isinstance(parameter.envvar, list) else [parameter.envvar]
-    return next((str(name) for name in names if name and os.environ.get(name)), "the environment")
+    given = parameter.envvar
+    names = [given] if isinstance(given, str) else given or []
+    return next((name for name in names if os.environ.get(name)), "the environment")
 
 
 _NO_CONFIGURATION: Final = (

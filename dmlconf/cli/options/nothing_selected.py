@@ -18,6 +18,7 @@ from dmlconf.cli.options.named_operators import given_operators
 from dmlconf.cli.options.selection import load, what_empties
 from dmlconf.cli.options.unknown_names import did_you_mean, tags_of
 from dmlconf.cli.output.console import say
+from dmlconf.documents.files import is_file, is_folder
 from dmlconf.documents.problems import name_hint
 from dmlconf.documents.wording import first_names
 
@@ -69,9 +70,10 @@ def _missing(paths: Sequence[Path], identifiers: Sequence[str]) -> str | None:
     if not missing:
         return None
     hint = did_you_mean(missing[0], names)
-    if not hint and Path(missing[0]).exists():
+    path = Path(missing[0])
+    if not hint and (is_folder(path) or is_file(path)):
         quoted = shlex.quote(missing[0])
-        kind = "folder" if Path(missing[0]).is_dir() else "file"
+        kind = "folder" if is_folder(path) else "file"
         return f"{missing[0]} is a {kind}, not a case; `dmlconf list {quoted}` lists its cases"
     return f"there is no case {missing[0]}{hint or '; `dmlconf list` lists all'}"
 

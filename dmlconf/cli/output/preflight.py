@@ -35,11 +35,13 @@ def require_replaceable(
         if resolved(each) == resolved(file) or _is_same(each, file):
             message = f"{option} is a file that this command reads; name another one"
             raise click.UsageError(printable(message))
-    kind = recognised(file)
+    # A folder in the path may not exist yet: `new/../keys.pem` is `keys.pem` once it does.
+    target = resolved(file)
+    kind = recognised(target)
     if kind is not None and kind != own:
         message = f"{option} is {kind}, which would be overwritten; name another file"
         raise click.UsageError(printable(message))
-    if kind is None and own is not None and _has_content(file):
+    if kind is None and own is not None and _has_content(target):
         message = f"{option} is not {own} and would be overwritten; name another file or remove it"
         raise click.UsageError(printable(message))
 

@@ -106,6 +106,7 @@ def test_a_condition_that_no_case_meets_selects_nothing(
         ("Rank >", "Rank >: it ends too early; a condition is such as DataType == FLOAT16"),
         ("Rank > 1 && Rank < 3", "`&&` at column 10 is unexpected; did you mean and?"),
         ("Rank > 1 Rank", "`Rank` at column 10 is unexpected; a condition is such as"),
+        ("Rank > 1, Rank < 3", "a comma makes a tuple; conditions are joined by `and`"),
         ("(Rank > 1", "'(' was never closed, at column 1; a condition is such as"),
         ("Rank\n> 1", "it ends too early, with its first line; write it in one line"),
         ("Zyxw > 1 or Rank > 1", "no case has Zyxw; `dmlconf operators NAME` lists the fields"),

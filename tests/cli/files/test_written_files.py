@@ -102,6 +102,17 @@ def test_case_files_keys_waivers_and_source_code_are_never_overwritten(
     assert file.read_text("utf-8") == CONTENTS[name]
 
 
+def test_a_file_named_by_way_of_a_new_folder_is_not_overwritten(tmp_path: Path) -> None:
+    key = tmp_path / "key.pem"
+    key.write_text(CONTENTS["key.pem"], encoding="utf-8")
+    for option in ("--report=json:new/../key.pem", "--log=new/../key.pem"):
+        done = dmlconf_here(tmp_path, "run", write(tmp_path), option)
+        assert done.returncode == 2, done.stderr
+        assert "is a key, which would be overwritten; name another file" in done.stderr
+    assert key.read_text("utf-8") == CONTENTS["key.pem"]
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_file_that_a_run_reads_is_never_overwritten(tmp_path: Path) -> None:
     write(tmp_path)
     earlier = tmp_path / "earlier.jsonl"

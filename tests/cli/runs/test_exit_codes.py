@@ -203,6 +203,7 @@ def test_exit_code_is_4_for_an_unusable_backend(tmp_path: Path, backend: str, me
         (["--tag", "documentd"], "no case has the tag documentd; the only tag is tile"),
         (["--tag", "tlie"], "no case has the tag tlie; did you mean tile?"),
         (["--case", "zzzzz"], "there is no case zzzzz; `dmlconf list` lists all"),
+        (["--case", "x" * 3000], f"there is no case {'x' * 3000}; `dmlconf list` lists all"),
         (["--case", "tile/tile/statd"], "did you mean tile/tile/stated?"),
         (
             ["--case", "tile/tile/stated", "-k", "no-such"],
