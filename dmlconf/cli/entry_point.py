@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -140,8 +141,21 @@ def _run(arguments: Sequence[str] | None) -> int:
         return ExitCode.INCOMPLETE
 
 
+_COMPLETION: Final = "_DMLCONF_COMPLETE"
+"""The environment variable with which click writes a shell's script, or completes a word."""
+
+
+def _require_known_shell() -> None:
+    """Refuse a value of `_DMLCONF_COMPLETE` that click would answer with nothing."""
+    value = os.environ.get(_COMPLETION)
+    if value and not re.fullmatch("(bash|zsh|fish)_(source|complete)", value):
+        message = f"{_COMPLETION}={value}: use bash_source, zsh_source or fish_source"
+        raise click.UsageError(printable(message))
+
+
 def _code_of(arguments: Sequence[str] | None) -> int:
     try:
+        _require_known_shell()
         code = cli.main(args=arguments, prog_name="dmlconf", standalone_mode=False)
         return int(code or ExitCode.SUCCESS)
     except click.exceptions.Exit as error:

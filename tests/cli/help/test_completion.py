@@ -1,7 +1,7 @@
 """In the shell, operators, levels, formats, cases and other values of options are completed.
 
-The tested code is in `dmlconf/cli/common/completion.py`, `dmlconf/cli/options/case_lists.py` and
-`dmlconf/cli/options/named_operators.py`.
+The tested code is in `dmlconf/cli/common/completion.py`, `dmlconf/cli/entry_point.py`,
+`dmlconf/cli/options/case_lists.py` and `dmlconf/cli/options/named_operators.py`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,19 @@ import pytest
 
 from dmlconf.cli.common import completion
 from dmlconf.cli.options.case_lists import listed_cases
-from tests.cli.process import dmlconf
+from tests.cli.process import dmlconf, dmlconf_here
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+def test_completion_for_an_unknown_shell_is_refused(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, _DMLCONF_COMPLETE="powershell_source")
+    assert (done.returncode, done.stdout) == (2, "")
+    told = "_DMLCONF_COMPLETE=powershell_source: use bash_source, zsh_source or fish_source"
+    assert told in done.stderr
+    script = dmlconf_here(tmp_path, _DMLCONF_COMPLETE="zsh_source")
+    assert script.returncode == 0
+    assert "#compdef dmlconf" in script.stdout
 
 
 @pytest.mark.parametrize(
