@@ -558,6 +558,12 @@ def test_markdown_report_has_the_command_and_survivors(
 
 
 def test_dmlconf_strength_refuses_a_threshold_of_an_unknown_figure(tmp_path: Path) -> None:
-    process = dmlconf_here(tmp_path, "strength", ".", "--fail-under", "driver=99")
-    assert process.returncode == 2
-    assert "'driver' is not a figure" in process.stderr
+    for thresholds, message in (
+        (["driver=99"], "'driver' is not a figure"),
+        (["=99"], "'' is not a figure"),
+        (["99", "defects=50"], "defects has two percentages; give one"),
+    ):
+        options = [f"--fail-under={each}" for each in thresholds]
+        process = dmlconf_here(tmp_path, "strength", ".", *options)
+        assert process.returncode == 2
+        assert message in process.stderr

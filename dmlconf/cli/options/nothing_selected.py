@@ -90,6 +90,10 @@ def _emptying(paths: Sequence[Path], selection: Mapping[str, Any]) -> str:
     if criterion == "operators":
         names = list(given_operators(selection["operators"]))
         return f"there is no case of {first_names(names, _MOST_NAMED)}"
+    if criterion == "lists":
+        unknown = _unknown_in_lists(paths, selection)
+        if unknown is not None:
+            return unknown
     names = list(options)
     before = " and ".join(options[name] for name in names[: names.index(criterion)])
     of = f" with {before}" if before else ""
@@ -97,6 +101,20 @@ def _emptying(paths: Sequence[Path], selection: Mapping[str, Any]) -> str:
     if len(left) == 1:
         return f"the only case{of} does not fit {options[criterion]}{hint}"
     return f"none of the {len(left):,} cases{of} fits {options[criterion]}{hint}"
+
+
+def _unknown_in_lists(paths: Sequence[Path], selection: Mapping[str, Any]) -> str | None:
+    """Return that the cases of `--cases` or `--failed` are unknown, if all of one list are."""
+    lists: list[CaseList] = [
+        each for each in (selection.get("case_list"), selection.get("failed")) if each is not None
+    ]
+    names = [case.identifier for case in load(paths).plan()] if lists else []
+    for each in lists:
+        full, unknown = resolved(each.cases, names)
+        if not full:
+            listed = first_names(unknown, _MOST_NAMED)
+            return f"there is no case {listed}, as {each.name} {each.source} names"
+    return None
 
 
 def _levels(cases: Sequence[PlannedCase]) -> str:

@@ -87,6 +87,10 @@ def test_option_cases_selects_the_cases_that_a_file_lists(tmp_path: Path) -> Non
     assert "Warning: --cases: there is no case none" in listed.stderr
     both = dmlconf_here(tmp_path, "list", path, "--cases", "some.txt", "--case", "*/*/*r*")
     assert identifiers(both.stdout) == ["tile/tile/wrong"]
+    (tmp_path / "old.txt").write_text("a\nb\nc\nd\n", "utf-8")
+    old = dmlconf_here(tmp_path, "list", path, "--cases", "old.txt", "-o", "TILE")
+    assert old.returncode == 5
+    assert "selected: there is no case a, b, c and 1 more, as --cases old.txt names" in old.stderr
     missing = dmlconf_here(tmp_path, "list", path, "--cases", "none.txt")
     assert missing.returncode == 2
     assert "none.txt: No such file" in missing.stderr

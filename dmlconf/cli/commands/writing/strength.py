@@ -44,12 +44,14 @@ def _thresholds(
     """Return percentages by figure: `drivers=95` is for `drivers`, and `95` is for `defects`."""
     thresholds = {}
     for value in values:
-        figure, _, number = value.rpartition("=")
-        figure = figure or "defects"
+        figure, equals, number = value.rpartition("=")
+        figure = figure if equals else "defects"
         if figure not in _THRESHOLDS:
             known = ", ".join(_THRESHOLDS)
             message = f"{figure!r} is not a figure; choose one of {known}."
             raise click.BadParameter(message, context, parameter)
+        if figure in thresholds:
+            raise click.BadParameter(f"{figure} has two percentages; give one", context, parameter)
         thresholds[figure] = Number(0, 100).convert(number, parameter, context)
     return thresholds
 
