@@ -22,14 +22,15 @@ def require_replaceable(
 
     Args:
         option: the option with its file, such as `--log run.jsonl`, for messages.
-        own: the kind of the new file, as `recognised` names it; only an empty file or one of this
-            kind may be replaced. None for a report, which may replace a file of unknown kind.
+        own: the kind of the new file, as `recognised` names it; a file of this kind may be
+            replaced. A run log, whose name may end in anything, replaces no other file but an empty
+            one; a damaged recording or certificate is known by the end of its name.
         inputs: the files that the command reads.
 
     Raises:
         click.UsageError: the file must not be replaced.
     """
-    from dmlconf.documents.recognition import recognised
+    from dmlconf.documents.recognition import RUN_LOG, recognised
 
     for each in () if is_folder(file) else inputs:  # Writing over a folder fails later.
         if resolved(each) == resolved(file) or _is_same(each, file):
@@ -41,7 +42,7 @@ def require_replaceable(
     if kind is not None and kind != own:
         message = f"{option} is {kind}, which would be overwritten; name another file"
         raise click.UsageError(printable(message))
-    if kind is None and own is not None and _has_content(target):
+    if kind is None and own == RUN_LOG and _has_content(target):
         message = f"{option} is not {own} and would be overwritten; name another file or remove it"
         raise click.UsageError(printable(message))
 

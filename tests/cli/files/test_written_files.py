@@ -170,16 +170,15 @@ def test_other_commands_replace_no_file_of_another_kind(
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_log_or_a_recording_replaces_no_text(tmp_path: Path) -> None:
+def test_a_log_replaces_no_text(tmp_path: Path) -> None:
     write(tmp_path)
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 0
-    notes = tmp_path / "notes.dmlrec"
+    notes = tmp_path / "notes.txt"
     notes.write_text("My notes.\n", encoding="utf-8")
     for arguments, what in (
         (("run", "tile.yaml", "--log", notes), "--log {} is not a run log"),
         (("fuzz", "-b", "numpy", "--cases", "1", "--log", notes), "--log {} is not a run log"),
         (("merge", "log.jsonl", "-o", notes), "-o {} is not a run log"),
-        (("record", "tile.yaml", "-b", "numpy", "-o", notes), "-o {} is not a recording"),
     ):
         done = dmlconf_here(tmp_path, *arguments)
         assert done.returncode == 2, arguments
