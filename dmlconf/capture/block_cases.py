@@ -27,6 +27,7 @@ from dmlconf.capture.shortening import shortened
 from dmlconf.cases.loading.loader import load_suite, valid_case
 from dmlconf.cases.selecting.selection import CAPTURED_TAG
 from dmlconf.cases.writing.document_text import document_text
+from dmlconf.documents.whole_files import write_whole
 from dmlconf.graphs.model import CONSTANT_TENSOR
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import evaluate_nodes
@@ -74,7 +75,7 @@ def write_blocks(folder: Path, captured: Captured, most_nodes: int, most_bytes: 
         found = list(_entries(graph, number, _values(source), most_nodes, store, left_out))
         entries = sound_entries(head, found, path, left_out)
         if entries:
-            path.write_text(document_text({**head, "cases": entries}), encoding="utf-8")
+            write_whole(path, document_text({**head, "cases": entries}))
             files.append(path)
             cases += len(entries)
     return Written(tuple(files), cases, left_out)

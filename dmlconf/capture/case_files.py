@@ -23,6 +23,7 @@ from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.whole_files import write_whole
 from dmlconf.documents.wording import first_names
 
 __all__ = [
@@ -113,8 +114,7 @@ def written(files: Iterable[File]) -> Written:
     for path, head, entries in files:
         sound = sound_entries(head, entries, path, left_out)
         if sound:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(document_text({**head, "cases": sound}), encoding="utf-8")
+            write_whole(path, document_text({**head, "cases": sound}))
             paths.append(path)
             cases += len(sound)
     return Written(tuple(paths), cases, left_out)

@@ -32,6 +32,7 @@ from dmlconf.cases.selecting.selection import CAPTURED_TAG
 from dmlconf.cases.writing.document_text import document_text
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.catalogue.tensor_ref import TensorRef
+from dmlconf.documents.whole_files import write_whole
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["FOLDER", "RECORDING", "file_stem", "write_dispatches"]
@@ -87,14 +88,14 @@ def write_dispatches(folder: Path, captured: Captured, source: Path) -> Written:
         path = target / f"{file_stem(number, dispatch.what)}.yaml"
         if not sound_entries(head, [entry], path, left_out):
             continue
-        path.write_text(document_text({**head, "cases": [entry]}), encoding="utf-8")
+        write_whole(path, document_text({**head, "cases": [entry]}))
         [planned] = load_suite([path]).plan()
         case = valid_case(planned)
         outputs = {name: _read(source, kept) for name, kept in dispatch.outputs.items()}
         entries[case.identifier] = entry_of(case, Outputs(outputs))
         files.append(path)
     if entries:
-        (target / RECORDING).write_bytes(recording_bytes(_recording(entries, captured.library)))
+        write_whole(target / RECORDING, recording_bytes(_recording(entries, captured.library)))
     return Written(tuple(files), len(files), left_out)
 
 

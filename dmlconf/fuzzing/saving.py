@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.writing.document_text import document_text
-from dmlconf.documents.files import write_in
+from dmlconf.documents.whole_files import write_whole
 
 __all__ = ["case_file", "in_folder", "save_cases"]
 
@@ -32,7 +31,7 @@ def save_cases(cases: Iterable[PlannedCase]) -> list[Path]:
     for planned in cases:
         by_file.setdefault(planned.template.about.location.path, []).append(planned)
     for path, members in by_file.items():
-        write_in(path.parent, partial(path.write_text, case_file(members), encoding="utf-8"))
+        write_whole(path, case_file(members))
     return list(by_file)
 
 

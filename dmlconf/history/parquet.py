@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, Table, insert, select
 
 from dmlconf.documents.problems import printable
+from dmlconf.documents.whole_files import whole_file
 from dmlconf.extras import install_command
 from dmlconf.history.database import NEWEST, Database, opened
 from dmlconf.history.errors import HistoryError
@@ -54,17 +54,15 @@ def export_tables(history: Database, folder: Path) -> Mapping[str, int]:
             for table in METADATA.sorted_tables:
                 schema = _schema(table)
                 file = folder / f"{table.name}.parquet"
-                temporary = file.with_name(f".{file.name}.{getpid()}.tmp")
                 count = 0
-                try:
-                    with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-                        rows = connection.execute(select(table)).mappings()
-                        while part := [dict(row) for row in rows.fetchmany(_ROWS)]:
-                            writer.write_table(pa.Table.from_pylist(part, schema=schema))
-                            count += len(part)
-                    temporary.replace(file)
-                finally:
-                    temporary.unlink(missing_ok=True)
+                with (
+                    whole_file(file) as stream,
+                    pq.ParquetWriter(stream, schema, compression="zstd") as writer,
+                ):
+                    rows = connection.execute(select(table)).mappings()
+                    while part := [dict(row) for row in rows.fetchmany(_ROWS)]:
+                        writer.write_table(pa.Table.from_pylist(part, schema=schema))
+                        count += len(part)
                 counts[table.name] = count
     except OSError as error:
         raise HistoryError(printable(f"{folder}: {error.strerror or error}")) from error

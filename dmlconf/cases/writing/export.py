@@ -23,6 +23,7 @@ from dmlconf.cases.writing.graph_entry import graph_parts
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.catalogue.tensor_ref import TensorRef
+from dmlconf.documents.whole_files import whole_file, write_whole
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["array_file", "export_case", "exported_name"]
@@ -45,7 +46,8 @@ def array_file(folder: Path, tensor: str, role: str, array: Array) -> str:
     """
     # Hyphens and underscores stay: `a`, `a-` and `a_` may be three tensors of a graph.
     name = f"{re.sub(r'[^A-Za-z0-9_-]+', '-', tensor.removesuffix(']'))}.{role}.npy"
-    np.save(folder / name, np.ascontiguousarray(array), allow_pickle=False)
+    with whole_file(folder / name) as stream:
+        np.save(stream, np.ascontiguousarray(array), allow_pickle=False)
     return f"{folder.name}/{name}"
 
 
@@ -98,7 +100,7 @@ def export_case(
         head = {"graph": f"as {case.identifier}"}
     document = {**head, "page": case.about.page, "cases": [entry]}
     text = yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text)
 
 
 def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import file_digest
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
@@ -18,6 +19,7 @@ import click
 from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.documents.store import is_own_folder
+from dmlconf.documents.whole_files import whole_file
 from dmlconf.run_log.log import Footer, LogWriteError
 from dmlconf.verdicts.verdict import Status
 from dmlconf.workers.locks import FileLock, LockedError
@@ -49,6 +51,7 @@ KEPT_BYTES: Final = 512 << 20
 `KEPT_WHILE_WRITTEN` keeps."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
 """A log that was written to within this time is never removed: its run may still read it."""
+_NOT_REGULAR: Final = "not a regular file; reports are read from the log, so it must be one"
 _FIRST_BYTES: Final = 1 << 16
 """A log is created only if this many bytes fit on the disk."""
 
@@ -304,19 +307,19 @@ def replace_log(option: str, path: Path, write: Callable[[IO[str]], None]) -> No
         write: writes the new log; if it fails, the old one stays.
 
     Raises:
-        click.UsageError: a run is writing to the log.
+        click.UsageError: a run is writing to the log, or it is not a regular file.
         LogWriteError: the log cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         if path.exists():
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise click.UsageError(printable(f"{option} {path}: {_NOT_REGULAR}"))
             FileLock(path).release()  # Writing may take a while.
-        try:
-            with temporary.open("w", encoding="utf-8", newline="\n") as stream:
-                write(stream)
-            FileLock(path).replace_by(temporary)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with (
+            whole_file(path, FileLock) as file,
+            TextIOWrapper(file, encoding="utf-8", newline="\n") as stream,
+        ):
+            write(stream)
     except LockedError as error:
         message = f"{option} {path}: a run is writing to it; give this log its own name"
         raise click.UsageError(printable(message)) from error
@@ -326,8 +329,7 @@ def replace_log(option: str, path: Path, write: Callable[[IO[str]], None]) -> No
 
 def _stream(path: Path, earlier: EarlierRun | None, *, resume: bool) -> IO[str]:
     if not stat.S_ISREG(path.stat().st_mode):
-        message = "not a regular file; reports are read from the log, so it must be one"
-        raise click.UsageError(printable(f"--log {path}: {message}"))
+        raise click.UsageError(printable(f"--log {path}: {_NOT_REGULAR}"))
     if (resume or earlier is not None) and _was_written_meanwhile(path, earlier):
         message = "another run wrote to it meanwhile; give each run its own log"
         raise click.UsageError(printable(f"--resume {path}: {message}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +15,9 @@ from dmlconf.cli.common.completion import completion_among
 from dmlconf.cli.common.parameter_types import WholeNumber, WholeNumberOr
 from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.output.preflight import require_replaceable
-from dmlconf.documents.files import resolved, write_in
+from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
+from dmlconf.documents.whole_files import whole_file
 from dmlconf.reports.formats import Formats, Report, parse_report
 from dmlconf.run_log.log import RunLog
 
@@ -232,10 +232,7 @@ def _reported(output: str) -> Iterator[list[str]]:
 
 def _write_text(parts: Iterator[str], file: Path | None) -> None:
     if file is not None:
-        descriptor = _opened(file)
-        with os.fdopen(descriptor, "wb") as stream:
-            if hasattr(os, "set_blocking"):
-                os.set_blocking(descriptor, True)
+        with whole_file(file) as stream:
             stream.writelines(map(_encoded, parts))
         return
     # A pipe's own encoding, on Windows for example, may lack characters of the report.
@@ -246,15 +243,6 @@ def _write_text(parts: Iterator[str], file: Path | None) -> None:
     if not last.endswith("\n"):
         sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
-
-
-def _opened(file: Path) -> int:
-    # Without O_NONBLOCK, opening a named pipe that nobody reads would block.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0)
-    flags |= getattr(os, "O_BINARY", 0)
-    descriptors: list[int] = []
-    write_in(file.parent, lambda: descriptors.append(os.open(file, flags, 0o666)))
-    return descriptors[0]
 
 
 def _encoded(text: str) -> bytes:

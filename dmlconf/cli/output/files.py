@@ -1,4 +1,4 @@
-"""Write new files, replace files atomically, and check that this is possible."""
+"""Write new files, replace files as a whole, and check that this is possible."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from dmlconf.cli.output.preflight import require_replaceable
+from dmlconf.cli.output.preflight import require_replaceable, require_writable_file
 from dmlconf.documents.files import remove_folders, require_writable, write_in
 from dmlconf.documents.problems import ExpectedError, printable
+from dmlconf.documents.whole_files import write_whole
 
 __all__ = ["OutputError", "replaced", "require_folder", "write_new"]
 
@@ -21,7 +22,7 @@ class OutputError(ExpectedError):
 def replaced(
     path: Path, content: bytes | None, option: str = "-o", *, own: str | None = None
 ) -> None:
-    """Write or replace a file atomically, and create missing folders.
+    """Write or replace a file as `whole_file` does.
 
     Args:
         content: the file's bytes; None to only check that a file can be written in its folder.
@@ -34,20 +35,15 @@ def replaced(
         OutputError: the content could not be written.
     """
     require_replaceable(f"{option} {path}", path, own)
-    temporary = path.with_name(f".{path.name}.{getpid()}.tmp")
     if content is None:
-        _require_writable(temporary, f"{option} {path}")
-        return
-
-    def write() -> None:
         try:
-            temporary.write_bytes(content)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-
+            remove_folders(require_writable_file(path))
+        except OSError as error:
+            message = f"{option} {path}: {error.strerror or error}"
+            raise click.UsageError(printable(message)) from error
+        return
     try:
-        write_in(path.parent, write)
+        write_whole(path, content)
     except OSError as error:
         raise OutputError(printable(f"{option} {path}: {error.strerror or error}")) from error
 
@@ -83,11 +79,8 @@ def require_folder(folder: Path, option: str = "-o") -> None:
     Raises:
         click.UsageError: the folder cannot be created or written to.
     """
-    _require_writable(folder / f".dmlconf.{getpid()}.tmp", f"{option} {folder}")
-
-
-def _require_writable(temporary: Path, option: str) -> None:
     try:
-        remove_folders(require_writable(temporary))
+        remove_folders(require_writable(folder / f".dmlconf.{getpid()}.tmp"))
     except OSError as error:
-        raise click.UsageError(printable(f"{option}: {error.strerror or error}")) from error
+        message = f"{option} {folder}: {error.strerror or error}"
+        raise click.UsageError(printable(message)) from error

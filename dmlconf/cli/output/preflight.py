@@ -12,7 +12,7 @@ import click
 from dmlconf.documents.files import is_folder, remove_folders, require_writable, resolved
 from dmlconf.documents.problems import printable
 
-__all__ = ["prepare_files", "require_replaceable"]
+__all__ = ["prepare_files", "require_replaceable", "require_writable_file"]
 
 
 def require_replaceable(
@@ -84,7 +84,7 @@ def prepare_files(
     folders: list[Path] = []
     for option, file in files:
         try:
-            folders += _require_writable(file)
+            folders += require_writable_file(file)
         except (OSError, ValueError) as error:
             remove_folders(folders)
             reason = error.strerror if isinstance(error, OSError) else error
@@ -92,8 +92,12 @@ def prepare_files(
             raise click.UsageError(printable(message)) from error
 
 
-def _require_writable(file: Path) -> list[Path]:
-    """Check that a file can be written, and return the folders that were created for it."""
+def require_writable_file(file: Path) -> list[Path]:
+    """Check that a file can be written, and return the folders that were created for it.
+
+    Raises:
+        OSError: the file cannot be written. Created folders are removed again if they are empty.
+    """
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from os import getpid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ import click
 
 from dmlconf.cli.output.files import OutputError
 from dmlconf.documents.problems import printable
+from dmlconf.documents.whole_files import write_whole
 
 if TYPE_CHECKING:
     from dmlconf.reports.history.site import Site
@@ -76,9 +76,7 @@ def write_site(folder: Path, site: Site) -> int:
             assert content is not None
             file = folder / path
             file.parent.mkdir(exist_ok=True)
-            temporary = file.with_name(f".{file.name}.{getpid()}.tmp")
-            temporary.write_text(content, "utf-8", newline="\n")
-            temporary.replace(file)
+            write_whole(file, content)
         current = {folder / path for path in paths}
         for name in _FOLDERS:
             for file in (folder / name).glob("*.html"):

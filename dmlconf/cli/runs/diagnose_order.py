@@ -26,6 +26,7 @@ from dmlconf.diagnosis.order_dependence import (
     symptoms,
 )
 from dmlconf.documents.problems import printable
+from dmlconf.documents.whole_files import write_whole
 from dmlconf.documents.wording import counted, first_lines
 from dmlconf.engine.against import AUTO, expectations
 from dmlconf.run_log.log import RunLog
@@ -191,8 +192,7 @@ def _write(
     if in_order:
         text.insert(1, f"# Repeat it: {printable(command)}")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("\n".join(text) + "\n", "utf-8")
+        write_whole(file, "\n".join(text) + "\n")
     except OSError as error:
         raise OutputError(printable(f"-o {folder}: {error.strerror or error}")) from error
     click.echo(f"  file     {printable(str(file))}")

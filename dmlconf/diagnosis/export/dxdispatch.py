@@ -18,6 +18,7 @@ from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
 from dmlconf.catalogue.tensor_ref import TensorRef
 from dmlconf.diagnosis.export.buffers import buffer_bytes
+from dmlconf.documents.whole_files import write_whole
 from dmlconf.graphs.model import Graph, Node
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.scalar import scalar_bytes
@@ -91,7 +92,7 @@ def write_model(
             *({"type": "print", "resource": name} for name in _printed(case)),
         ],
     }
-    path.write_text(json.dumps(model, indent=2) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(model, indent=2) + "\n")
 
 
 def _nodes(case: Case) -> list[Node]:
@@ -149,7 +150,7 @@ def _resource(path: Path, name: str, tensor: TensorDesc, data: Array | None) -> 
         values: dict[str, Any] = {"valueCount": elements, "value": 0}
     else:
         file = path.with_name(_file_name(name))
-        file.write_bytes(buffer_bytes(tensor, data))
+        write_whole(file, buffer_bytes(tensor, data))
         values = {"sourcePath": file.name}
     return {"initialValuesDataType": str(tensor.DataType), "initialValues": values}
 

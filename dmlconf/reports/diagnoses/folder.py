@@ -14,6 +14,7 @@ from dmlconf.catalogue.desc import tensors_of
 from dmlconf.diagnosis.diagnose import REPETITIONS, Diagnosis
 from dmlconf.diagnosis.export.cpp import MOST_BYTES, cpp_program
 from dmlconf.diagnosis.export.dxdispatch import unsupported_part, write_model
+from dmlconf.documents.whole_files import write_whole
 from dmlconf.reports.diagnoses.report import FAILURES, render
 
 __all__ = ["Compilation", "write_case", "write_diagnosis"]
@@ -122,7 +123,7 @@ def _other_forms(
             graph=compilation.graph,
             runs=runs,
         )
-        (folder / "case.cpp").write_text(source, encoding="utf-8")
+        write_whole(folder / "case.cpp", source)
         files["case.cpp"] = "the case as a C++ program against DirectML.h"
     return files
 
@@ -166,7 +167,7 @@ def write_diagnosis(
         files |= _other_forms(folder, case, Compilation.of(backend), runs, _title(diagnosis))
     if len(failures) > 1:
         text = "".join(f"{identifier}\n" for identifier in failures)
-        (folder / FAILURES).write_text(text, encoding="utf-8")
+        write_whole(folder / FAILURES, text)
         files[FAILURES] = f"the {len(failures):,} cases that fail alike, for `dmlconf run --cases`"
     text = render(diagnosis, environment, backend, shared, files)
-    (folder / REPORT).write_text(text, encoding="utf-8")
+    write_whole(folder / REPORT, text)
