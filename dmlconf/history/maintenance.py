@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sqlalchemy import Table, insert, select
 
 from dmlconf.documents.problems import printable
@@ -31,9 +33,10 @@ from dmlconf.history.tables import (
     run_operator,
     suite,
 )
+from dmlconf.tensors.datatypes import Array
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Row
 
     from dmlconf.history.database import Database
 
@@ -74,7 +77,9 @@ def prune(connection: Connection, *, before: str | None = None, keep: int | None
 def copy_runs(source: Database, target: Database) -> int:
     """Copy the runs that the target lacks or has in part, and return how many.
 
-    Each run is copied in one transaction.
+    The source is read as a whole before the first run is written. If it stayed locked for longer,
+    this would wait for ever for another process that copies in the other direction. Each run is
+    written in one transaction.
 
     Raises:
         HistoryError: source and target are the same, one is damaged, or one cannot be used.
@@ -87,36 +92,54 @@ def copy_runs(source: Database, target: Database) -> int:
             table.name: {row.id: dict(row._mapping) for row in reader.execute(select(table))}
             for table in (suite, operator, case, environment, outcome)
         }
-        runs = reader.execute(select(run).order_by(run.c.started, run.c.digest)).all()
-        current: dict[int, dict[int, State]] = {}
-        for row in runs:
-            states = current.setdefault(row.environment_id, {})
-            for number, *state in reader.execute(
-                select(
-                    change.c.case_id, change.c.outcome_id, change.c.outputs, change.c.definition
-                ).where(change.c.environment_id == row.environment_id, change.c.run_id == row.id)
-            ):
-                states[number] = State(*state)
-            data = reader.execute(
-                select(case_set.c.members).where(case_set.c.id == row.case_set_id)
-            ).scalar_one()
-            try:
-                own = {number: states[number] for number in unpacked(data).tolist()}
-            except KeyError as error:
-                message = f"{source.name} is damaged: run #{row.id} lacks verdicts of its cases"
-                raise HistoryError(printable(message)) from error
-            totals = reader.execute(
-                select(run_operator).where(run_operator.c.run_id == row.id)
-            ).all()
-            with target.writing() as writer:
-                copied += _copied(
-                    writer,
-                    tables,
-                    dict(row._mapping),
-                    own,
-                    [dict(each._mapping) for each in totals],
-                )
+        sets = {row.id: row.members for row in reader.execute(select(case_set))}
+        in_order = select(run).order_by(run.c.started, run.c.digest)
+        runs = [_read(source, reader, row) for row in reader.execute(in_order).all()]
+    current: dict[int, dict[int, State]] = {}
+    for each in runs:
+        states = current.setdefault(each.row["environment_id"], {})
+        for number, *state in each.changes.tolist():
+            states[number] = State(*state)
+        try:
+            members = unpacked(sets[each.row["case_set_id"]]).tolist()
+            own = {number: states[number] for number in members}
+        except KeyError as error:
+            raise _damaged(source, each.row["id"], "lacks verdicts of its cases") from error
+        with target.writing() as writer:
+            copied += _copied(writer, tables, each.row, own, each.totals)
     return copied
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run of the source.
+
+    Attributes:
+        row: its row in the table `run`.
+        changes: its rows in the table `change`: case, outcome, outputs and definition.
+        totals: its rows in the table `run_operator`.
+    """
+
+    row: dict[str, Any]
+    changes: Array
+    totals: list[dict[str, Any]]
+
+
+def _read(source: Database, reader: Connection, row: Row[Any]) -> _Run:
+    columns = change.c.case_id, change.c.outcome_id, change.c.outputs, change.c.definition
+    chosen = change.c.environment_id == row.environment_id, change.c.run_id == row.id
+    changes = [tuple(each) for each in reader.execute(select(*columns).where(*chosen))]
+    totals = reader.execute(select(run_operator).where(run_operator.c.run_id == row.id))
+    try:
+        # As Python's integers, they would take several times the memory.
+        numbers = np.array(changes, dtype=np.int64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise _damaged(source, row.id, "has verdicts that are no numbers") from error
+    return _Run(dict(row._mapping), numbers, [dict(each._mapping) for each in totals])
+
+
+def _damaged(source: Database, number: int, problem: str) -> HistoryError:
+    return HistoryError(printable(f"{source.name} is damaged: run #{number} {problem}"))
 
 
 def _copied(

@@ -1,8 +1,8 @@
 """A history stays consistent if writers compete, die or fail; older databases are migrated.
 
 The tested code is in `dmlconf/history/adding.py`, `dmlconf/history/inserting.py`,
-`dmlconf/history/database.py`, `dmlconf/history/tables.py`, `dmlconf/history/migrations/` and
-`dmlconf/cli/runs/history.py`.
+`dmlconf/history/database.py`, `dmlconf/history/maintenance.py`, `dmlconf/history/tables.py`,
+`dmlconf/history/migrations/` and `dmlconf/cli/runs/history.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,43 @@ def test_two_concurrent_writers_lose_and_duplicate_no_run(database: str, tmp_pat
     fill(whole, [night(n, [verdict(c, fails=n % 2 == 1) for c in CASES]) for n in range(6)])
     assert history_of(database, CASES[7]) == history_of(whole, CASES[7])
     assert len(rows(database)) == len(rows(whole)) == 6 * len(CASES)
+
+
+@pytest.mark.breakdown
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells which files a process has open")
+def test_two_histories_are_merged_into_each_other_at_once(tmp_path: Path) -> None:
+    """Both merges begin while another writer has both histories, and go on at the same time."""
+    files = [str(tmp_path / name) for name in ("one.sqlite", "two.sqlite")]
+    for at, file in enumerate(files):
+        nights = range(at, 10, 2)
+        fill(file, [night(n, [verdict(c, fails=n % 4 == at) for c in CASES]) for n in nights])
+    with ExitStack() as stack:
+        for file in files:
+            stack.enter_context(stack.enter_context(opened(file)).writing())
+        merges = [
+            subprocess.Popen(
+                [*DMLCONF, "history", "merge", source, "--database", target],
+                cwd=tmp_path,
+                env=environment(tmp_path),
+            )
+            for source, target in (files, reversed(files))
+        ]
+        for merge in merges:
+            while not has_open(merge.pid, files):
+                assert merge.poll() is None
+                time.sleep(0.01)
+    assert [merge.wait() for merge in merges] == [0, 0]
+    assert [stored_runs(file) for file in files] == [10, 10]
+    assert history_of(files[0], CASES[7]) == history_of(files[1], CASES[7])
+
+
+def has_open(process: int, files: list[str]) -> bool:
+    """Return whether a process has all of some files open."""
+    found = set()
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.add(str(link.readlink()))
+    return found >= set(files)
 
 
 def stored_runs(database: str) -> int:
