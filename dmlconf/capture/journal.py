@@ -1,7 +1,8 @@
 """The journal: captured calls as lines of a file, which survives a crash of the program.
 
 Each line is a JSON object. An operator or graph is described before DirectML compiles it, so that
-the journal has it even if the process then ends. Later lines have its number.
+the journal has it even if the process then ends. Later lines have its number, which is the same in
+all processes of the program that write to the journal.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 from dmlconf.capture.journal_keys import FormError, require_keys
+from dmlconf.capture.thread_lock import ThreadLock
 from dmlconf.documents.trees import TreeError, parsed_json
 from dmlconf.limits import LARGEST_JOURNAL, LONGEST_JOURNAL_LINE
 
@@ -32,12 +33,12 @@ class JournalError(ValueError):
 
 
 class JournalWriter:
-    """Writes lines; several threads may do so at once."""
+    """Writes lines; several threads, and children that the program forks, may do so at once."""
 
     def __init__(self, path: Path) -> None:
         self._stream = path.open("ab", buffering=0)
-        self._lock = Lock()
-        self._bytes = path.stat().st_size
+        self._lock = ThreadLock()
+        self._full = False
 
     def write(self, line: Mapping[str, Any]) -> None:
         """Write a line; if it is too long, write a line `skipped` instead.
@@ -52,8 +53,10 @@ class JournalWriter:
             self.write(_missing(line, f"it takes {len(text):,} bytes to describe"))
             return
         with self._lock:
-            self._bytes += len(text)
-            if self._bytes <= LARGEST_JOURNAL:
+            # Not only this process may have written to the file.
+            size = os.fstat(self._stream.fileno()).st_size + len(text)
+            self._full = self._full or size > LARGEST_JOURNAL
+            if not self._full:
                 self._append(text)
 
     def _append(self, text: bytes) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from dmlconf.capture.data_statistics import DataStatistics
+from dmlconf.capture.thread_lock import ThreadLock
+from dmlconf.documents.whole_files import whole_file
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["ArrayStore", "StatisticsStore", "Store"]
@@ -49,7 +50,7 @@ class ArrayStore:
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self._folder = folder
         self._left = most_bytes
-        self._lock = Lock()
+        self._lock = ThreadLock()
         self._known: dict[str, Mapping[str, Any]] = {}
 
     def put(self, array: Array) -> Mapping[str, Any] | None:
@@ -69,7 +70,9 @@ class ArrayStore:
                 return None
             self._left -= array.nbytes
             finite = array.dtype.kind != "f" or bool(np.isfinite(array).all())
-            np.save(self._folder / f"{name}.npy", array, allow_pickle=False)
+            # A child that the program forks may write the same file, and die as it does.
+            with whole_file(self._folder / f"{name}.npy") as stream:
+                np.save(stream, array, allow_pickle=False)
             kept = {"file": f"{name}.npy", "elements": elements, "finite": finite}
             self._known[name] = kept
             return kept

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
-from threading import Lock
 from typing import Any, Final
 
 from dmlconf.backends.directml.api import d3d12, dml
@@ -27,6 +26,7 @@ from dmlconf.capture.hooking.guard import Guard
 from dmlconf.capture.hooking.patches import Patches
 from dmlconf.capture.hooking.slots import Compiled, Range, ranges
 from dmlconf.capture.journal import JournalWriter
+from dmlconf.capture.thread_lock import ThreadLock
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Dispatches"]
@@ -126,7 +126,7 @@ class Dispatches:
         self._journal = journal
         self._store = store
         self._most = most
-        self._lock = Lock()
+        self._lock = ThreadLock()
         self._compiled: dict[int, Compiled] = {}
         self._initializers: dict[int, tuple[int, ...]] = {}
         self._tables: dict[int, _Table] = {}

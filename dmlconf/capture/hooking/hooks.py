@@ -8,7 +8,6 @@ outermost call is the application's.
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from dmlconf.capture.hooking.slots import Compiled, graph_slots, operator_slots
 from dmlconf.capture.hooking.systems.current import system
 from dmlconf.capture.journal import JournalWriter
 from dmlconf.capture.journal_lines import graph_line, operator_line
+from dmlconf.capture.thread_lock import ThreadLock
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import Operator
 
@@ -39,6 +39,9 @@ __all__ = ["Capture", "DataOptions"]
 
 _POINTER: Final = ctypes.c_void_p
 _UINT: Final = ctypes.c_uint32
+
+_NUMBER_DIGITS: Final = 15
+"""How many hexadecimal digits of its digest are the number of an operator or graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,9 @@ class Capture:
         self._journal = journal
         self._patches = Patches()
         self._guard = Guard(journal)
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
         self._operators: dict[int, tuple[Operator, Desc]] = {}
-        self._numbers: dict[str, int] = {}
+        self._described: set[str] = set()
         self._dispatches: Dispatches | None = None
         if data is not None:
             store: Store = (
@@ -235,11 +238,11 @@ class Capture:
     def _begin(self, line: tuple[str, Mapping[str, Any]]) -> int:
         """Write that an operator or graph is compiled, described if new; return its number."""
         key, content = line
+        # A child that the program forks writes to the same journal, so a count would not do.
+        number = int(key[:_NUMBER_DIGITS], 16)
         with self._lock:
-            number = self._numbers.get(key)
-            is_new = number is None
-            if number is None:
-                number = self._numbers[key] = len(self._numbers) + 1
+            is_new = key not in self._described
+            self._described.add(key)
         event = {"event": "compile", "number": number}
         self._journal.write({**event, **content} if is_new else event)
         return number

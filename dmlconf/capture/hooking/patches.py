@@ -10,12 +10,12 @@ import os
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Final
 
 from dmlconf.backends.directml.api.vtable import ACCESS_VIOLATION, Interface, method_type
 from dmlconf.capture.hooking.systems.common import Export, Write, address_of
 from dmlconf.capture.hooking.systems.current import system
+from dmlconf.capture.thread_lock import ThreadLock
 
 __all__ = ["Patches"]
 
@@ -47,7 +47,7 @@ class Patches:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = ThreadLock()
         self._replaced: dict[int, _Replaced] = {}
         self._exports: dict[int, tuple[Export, int]] = {}
         self._kept: list[Any] = []

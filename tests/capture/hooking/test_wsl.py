@@ -113,6 +113,43 @@ def test_data_of_dispatches_is_that_of_the_application(
     assert judged.returncode == 0, judged.stderr
 
 
+FORKS = """
+import os
+import sys
+from tests.capture.hooking.application import Application
+
+if BEGUN:
+    Application(sys.argv[1]).add()
+child = os.fork() == 0
+application = Application(sys.argv[1])
+application.graph() if child else application.add()
+application.close()
+if not child:
+    assert os.wait()[1] == 0
+"""
+"""A program whose child compiles a graph, while it compiles an operator."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_a_child_compiles_is_not_taken_for_what_its_parent_does(
+    tmp_path: Path, wsl: Path, begun: bool
+) -> None:
+    (tmp_path / "forks.py").write_text(FORKS.replace("BEGUN", str(begun)), encoding="utf-8")
+    program = ("forks.py", str(wsl / "application.so"))
+    command = ("capture", "-o", "cases", "--data", "all", "--", *program)
+    done = dmlconf_here(tmp_path, *command, DMLCONF_WSL_LIBRARIES=str(wsl))
+    assert done.returncode == 0, done.stderr
+    assert (
+        "Captured 1 graph of 2 nodes and 1 operator of their own: 4 cases in 3 files" in done.stderr
+    )
+    added = load_suite([tmp_path / "cases" / "element_wise_add"]).plan()
+    notes = [valid_case(each).about.note for each in added]
+    assert "Compiled 2 times." in notes if begun else "Compiled 2 times." not in notes
+    judged = dmlconf_here(tmp_path, "run", "cases/dispatches", "-b", "recording:cases/dispatches")
+    assert judged.returncode == 0, judged.stderr
+
+
 FILLS_FOLDER = """
 import runpy
 import sys
