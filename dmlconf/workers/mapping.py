@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from dmlconf.backends.errors import ProcessError
 from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.process_start import children_ignore_interrupts, ignore_interrupts
+from dmlconf.workers.messages import receive
 from dmlconf.workers.spawning import spawned
 
 __all__ = ["ItemMap", "in_processes"]
@@ -78,8 +79,8 @@ class _Process:
     def received(self) -> Any:
         """Return the next result, or raise `ProcessError` or what a function raised."""
         try:
-            result, error = self.connection.recv()
-        except (EOFError, ConnectionResetError) as end:
+            result, error = receive(self.connection, lambda: self._process.exitcode is not None)
+        except (EOFError, OSError) as end:  # It may die in the middle of a message.
             raise ProcessError(f"a process {how_it_ended(self._process)}") from end
         if error is not None:
             raise error

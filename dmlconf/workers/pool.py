@@ -331,7 +331,7 @@ class WorkerPool:
             self._admit(worker)
             return
         try:
-            message = worker.connection.recv() if worker.connection.poll() else None
+            message = worker.message()
         except Exception:  # What arrives from a process that dies may be cut anywhere.
             yield from self._break_down(worker, queue, BreakdownKind.CRASH)
             return

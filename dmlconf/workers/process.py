@@ -16,6 +16,7 @@ from typing import Any, Final
 from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.protocol import BreakdownKind
 from dmlconf.backends.registry import BackendName
+from dmlconf.workers.messages import receive
 from dmlconf.workers.spawning import spawned
 from dmlconf.workers.worker import Ready, Stop, Task, work
 
@@ -144,9 +145,28 @@ class WorkerProcess:
     def received(self) -> Any:
         """Return the next message; None if there is none, or if it cannot be read."""
         try:
-            return self.connection.recv() if self.connection.poll() else None
+            return self.message()
         except Exception:  # What arrives from a process that dies may be cut anywhere.
             return None
+
+    def message(self) -> Any:
+        """Return the next message; None if there is none, or if the process is overdue.
+
+        Raises:
+            Exception: the message cannot be read.
+        """
+        if not self.connection.poll():
+            return None
+        try:
+            return receive(self.connection, lambda: self.dead or self._overdue)
+        except EOFError:
+            if self.dead or not self._overdue:
+                raise
+            return None
+
+    @property
+    def _overdue(self) -> bool:
+        return monotonic() >= self.deadline
 
     def stop(self) -> bool:
         """Ask the process for the results that it has, and return whether it was alive."""
