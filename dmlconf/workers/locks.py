@@ -19,8 +19,8 @@ _MOST_OPENINGS: Final = 100
 file another number each time.
 """
 
-_HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
-"""The error numbers of a lock that is held already."""
+_HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, 0})
+"""The error numbers of a lock that is held already; Wine gives 0."""
 
 
 class LockedError(Exception):

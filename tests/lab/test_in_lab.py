@@ -3,7 +3,8 @@
 Build the lab first: python3 lab/lab.py build.
 
 The tested code is in `lab/lab.py`, `lab/winelab/session.py`, `lab/winelab/isolation.py`,
-`lab/winelab/check.py`, `lab/winelab/versions.py`, `dmlconf/workers/pool.py` and
+`lab/winelab/check.py`, `lab/winelab/versions.py`, `dmlconf/workers/pool.py`,
+`dmlconf/workers/locks.py`, `dmlconf/documents/whole_files.py`, `dmlconf/cli/common/logs.py` and
 `dmlconf/backends/process_start.py`.
 """
 
@@ -68,6 +69,37 @@ def test_programs_in_the_lab_cannot_change_the_checkout(python: Python) -> None:
 def test_the_next_run_lacks_a_file_written_in_the_lab(python: Python) -> None:
     code = r"import os; p = r'Z:\opt\lab\trace'; print(os.path.exists(p)); open(p, 'w')"
     assert [python(code).stdout for _ in range(2)] == ["False\n", "False\n"]
+
+
+LOGS = """
+from pathlib import Path
+from click import UsageError
+from dmlconf.cli.common.logs import opened_log, replace_log
+
+log = Path("log.jsonl")
+log.write_text("old")
+with log.open():
+    replace_log("-o", log, lambda stream: stream.write("new"))
+print(log.read_text())
+with opened_log(log) as living:
+    living.write("living")
+    living.flush()
+    try:
+        replace_log("-o", log, lambda stream: stream.write("newer"))
+    except UsageError as error:
+        print(error.message)
+print(log.read_text(), *(path.name for path in Path().glob("*.tmp")))
+"""
+
+
+def test_a_log_is_replaced_while_a_reader_has_it_but_not_while_a_run_writes(python: Python) -> None:
+    """Windows itself moves no file to the place of one that is open."""
+    done = python(LOGS)
+    assert done.stdout.splitlines() == [
+        "new",
+        "-o log.jsonl: a run is writing to it; give this log its own name",
+        "living",
+    ], done.stderr
 
 
 def test_a_crash_of_a_worker_breaks_one_case(tmp_path: Path) -> None:
