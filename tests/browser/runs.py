@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
-
-from playwright.sync_api import Page
+from typing import TYPE_CHECKING, Final
 
 from dmlconf.comparison.compare import compare
 from dmlconf.reports.comparisons import html
@@ -22,6 +20,9 @@ from dmlconf.verdicts.verdict import (
     Verdict,
 )
 from tests.reports import logs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 __all__ = [
     "HOSTILE",

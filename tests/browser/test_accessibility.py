@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
 
 from dmlconf.cases.handles import longest_handle
 from dmlconf.catalogue.loader import operator_names
@@ -33,6 +31,9 @@ from tests.browser.runs import (
     verdict,
 )
 from tests.reports.test_history_pages import HOSTILE, nights, overview
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
@@ -55,6 +56,8 @@ def open_page(browser: Browser) -> Iterator[Page]:
 
 
 def problems_of(page: Page) -> list[str]:
+    from axe_playwright_python.sync_playwright import Axe
+
     violations: list[dict[str, Any]] = Axe().run(page).response["violations"]
     return [
         f"{violation['id']}: {node['html']}: {node['failureSummary']}"

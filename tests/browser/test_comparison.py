@@ -8,13 +8,17 @@ The tested code is in `dmlconf/reports/comparisons/html.py`,
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pytest
-from playwright.sync_api import Page, expect
 
 from dmlconf.cases.handles import handles
+from tests.browser.expectations import expect
 from tests.browser.runs import VERDICTS, comparison_page, open_and_wait, scoreboard_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
 
 from dmlconf.cases.handles import handles
 from dmlconf.reports.runs import html
 from dmlconf.verdicts.verdict import Status
+from tests.browser.expectations import expect
 from tests.browser.runs import VERDICTS, open_and_wait, run_log, verdict
 from tests.reports import logs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
 
