@@ -7,13 +7,12 @@ verdicts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.cases.identifiers import is_pattern
+from dmlconf.cases.identifiers import is_pattern, scope_of
 from dmlconf.cases.loading.loader import load_suite
 from dmlconf.cases.model import Location
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
@@ -66,39 +65,46 @@ class WaiverFile:
             for number, data in enumerate(self.document.data["waivers"])
             for index, name in enumerate(data.get("cases", ()))
         }
+        suites = [suite for suite in ([*paths], [cases_directory()]) if suite]
         unknown = list(patterns)
-        known: list[str] = []
-        for suite in ([*paths], [cases_directory()]):
-            if unknown and suite:
-                known += _identifiers(suite, unknown, store)
-                unknown = unknown_names(unknown, known)
+        for suite in suites:
+            unknown = unknown_names(unknown, _identifiers(suite, unknown, store))
         if unknown:
+            exact = [name for name in unknown if not is_pattern(name)]
+            near = [
+                name for suite in suites for name in _identifiers(suite, exact, store, others=True)
+            ]
             raise InvalidFilesError(
-                [_unknown(self.document, patterns[n], n, known) for n in unknown]
+                [_unknown(self.document, patterns[n], n, near) for n in unknown]
             )
 
 
 def _identifiers(
-    paths: Sequence[Path], patterns: Iterable[str], store: Entries | None
+    paths: Sequence[Path], names: Iterable[str], store: Entries | None, *, others: bool = False
 ) -> list[str]:
-    """Return the identifiers of all cases of the operators with which the patterns begin.
+    """Return the identifiers in the files that may have cases of these names.
 
-    If the operator of a pattern contains `*` or `?`, all operators count.
+    Args:
+        others: return those in the other files of their operators, too.
     """
-    operators: set[str] = set()
-    for name in patterns:
-        first, slash, _ = name.partition("/")
-        if is_pattern(first):
-            operators.clear()
-            break
-        if slash:  # Each identifier has a slash.
-            with suppress(UnknownOperatorError):
-                operators.add(operator_name(first))
-    else:
-        if not operators:
-            return []
-    suite = load_suite(paths, operators=operators, store=store)
+    sought = [name for name in names if _may_exist(name)]
+    if not sought:
+        return []
+    operators, files = scope_of(sought)
+    suite = load_suite(paths, operators=operators, files=() if others else files, store=store)
     return [case.identifier for case in suite.plan()]
+
+
+def _may_exist(name: str) -> bool:
+    """Return whether a name or pattern begins with an operator, as each identifier does."""
+    first, slash, _ = name.partition("/")
+    if is_pattern(first):
+        return True
+    try:
+        operator_name(first)
+    except UnknownOperatorError:
+        return False
+    return bool(slash)
 
 
 def _unknown(
