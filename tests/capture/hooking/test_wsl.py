@@ -367,6 +367,7 @@ hooks.end()
     assert [found.devices, len(found.dispatches)] == [3, 3]
 
 
+@pytest.mark.slow
 def test_refusal_quotes_an_unknown_function_of_the_linker(tmp_path: Path, wsl: Path) -> None:
     # Until the hooks end, the function begins with their jump, `ff 25`.
     script = """
