@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, cast
 
 import numpy as np
@@ -16,6 +17,8 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = [
     "ATTENTION_TENSORS",
     "WITH_OWN_FUNCTIONS",
+    "divisors",
+    "drawn_pair",
     "elements",
     "function_of",
     "integers",
@@ -46,12 +49,26 @@ ATTENTION_TENSORS: Final = (
 """The optional tensors of MULTIHEAD_ATTENTION1."""
 
 
+@cache  # Making a strategy takes long.
 def integers(data_type: DataType) -> st.SearchStrategy[int]:
     """Return a strategy for integers of a data type, often near its greatest."""
     least, greatest = int(data_type.minimum), int(data_type.maximum)
     return (
         st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)
     )
+
+
+@cache
+def divisors(data_type: DataType, least: int, greatest: int) -> st.SearchStrategy[int]:
+    """Return a strategy for integers of a data type but 0, often between two bounds."""
+    return (integers(data_type) | st.integers(least, greatest)).filter(bool)
+
+
+def drawn_pair(
+    data: st.DataObject, data_type: DataType, seconds: st.SearchStrategy[int]
+) -> tuple[int, int]:
+    """Draw an integer of a data type, and a second one from a strategy."""
+    return data.draw(integers(data_type), data_type), data.draw(seconds, data_type)
 
 
 def elements(random: np.random.Generator, data_type: DataType, *sizes: int) -> Array:

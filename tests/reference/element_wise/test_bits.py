@@ -32,22 +32,21 @@ def elements(data_type: DataType, *bits: int) -> Any:
     return np.array(bits, f"u{data_type.bits // 8}").view(data_type.dtype)
 
 
-@pytest.mark.parametrize("data_type", TYPES)
+# Each example is for all data types, since making it takes longer than a check.
 @given(st.data())
-def test_bits_of_every_data_type_are_combined_and_counted(
-    data_type: DataType, data: st.DataObject
-) -> None:
-    mask = 2**data_type.bits - 1
-    a, b = (data.draw(st.integers(0, mask)) for _ in range(2))
-    inputs = elements(data_type, a), elements(data_type, b)
-    for name, bits in (("AND", a & b), ("OR", a | b), ("XOR", a ^ b)):
-        actual = evaluate(name, data_type, *inputs)
-        assert actual.dtype == data_type.dtype
-        assert actual.tobytes() == elements(data_type, bits).tobytes()
-    assert (
-        evaluate("NOT", data_type, inputs[0]).tobytes() == elements(data_type, a ^ mask).tobytes()
-    )
-    assert evaluate("COUNT", DataType.UINT8, inputs[0]).tolist() == [a.bit_count()]
+def test_bits_of_every_data_type_are_combined_and_counted(data: st.DataObject) -> None:
+    for data_type in TYPES:
+        mask = 2**data_type.bits - 1
+        a, b = (data.draw(st.integers(0, mask), data_type) for _ in range(2))
+        inputs = elements(data_type, a), elements(data_type, b)
+        for name, bits in (("AND", a & b), ("OR", a | b), ("XOR", a ^ b)):
+            actual = evaluate(name, data_type, *inputs)
+            assert actual.dtype == data_type.dtype
+            assert actual.tobytes() == elements(data_type, bits).tobytes(), (name, data_type)
+        inverted = evaluate("NOT", data_type, inputs[0])
+        assert inverted.tobytes() == elements(data_type, a ^ mask).tobytes(), data_type
+        counts = evaluate("COUNT", DataType.UINT8, inputs[0])
+        assert counts.tolist() == [a.bit_count()], data_type
 
 
 def test_bits_of_strided_tensors_are_counted_in_order() -> None:
@@ -56,18 +55,17 @@ def test_bits_of_strided_tensors_are_counted_in_order() -> None:
     assert counts.tolist() == [[number.bit_count() for number in row] for row in tensor.tolist()]
 
 
-@pytest.mark.parametrize("data_type", UNSIGNED)
 @given(st.data())
-def test_bits_that_are_shifted_out_of_the_type_are_lost(
-    data_type: DataType, data: st.DataObject
-) -> None:
-    mask = 2**data_type.bits - 1
-    value, shift = data.draw(st.integers(0, mask)), data.draw(st.integers(0, data_type.bits - 1))
-    inputs = elements(data_type, value), elements(data_type, shift)
-    for name, bits in (("SHIFT_LEFT", value << shift & mask), ("SHIFT_RIGHT", value >> shift)):
-        assert evaluate(name, data_type, *inputs).tolist() == [bits]
-        lowest, highest = evaluate(name, data_type, *inputs, part="interval")
-        assert [lowest[0], highest[0]] == [bits, bits]
+def test_bits_that_are_shifted_out_of_the_type_are_lost(data: st.DataObject) -> None:
+    for data_type in UNSIGNED:
+        mask = 2**data_type.bits - 1
+        value = data.draw(st.integers(0, mask), data_type)
+        shift = data.draw(st.integers(0, data_type.bits - 1), "shift")
+        inputs = elements(data_type, value), elements(data_type, shift)
+        for name, bits in (("SHIFT_LEFT", value << shift & mask), ("SHIFT_RIGHT", value >> shift)):
+            assert evaluate(name, data_type, *inputs).tolist() == [bits], (name, data_type)
+            lowest, highest = evaluate(name, data_type, *inputs, part="interval")
+            assert [lowest[0], highest[0]] == [bits, bits], (name, data_type)
 
 
 @pytest.mark.parametrize("name", ["SHIFT_LEFT", "SHIFT_RIGHT"])
