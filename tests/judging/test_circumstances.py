@@ -147,12 +147,8 @@ def verdict_on(tmp_path: Path, backend: NumpyBackend) -> Verdict:
     options = JudgeOptions(circumstances=ALL)
     with opened(backend) as ready:
         [verdict] = judged(plan, ready, reference("numpy", TESTED), options)
-    schema = bundled_schema("run-log")
-    jsonschema.validate(
-        json.loads(json.dumps({"record": "verdict", **verdict_data(verdict)})),
-        schema,
-        cls=jsonschema.Draft202012Validator,
-    )
+    data = json.loads(json.dumps({"record": "verdict", **verdict_data(verdict)}))
+    jsonschema.Draft202012Validator(bundled_schema("run-log")).validate(data)
     return verdict
 
 

@@ -32,7 +32,7 @@ SCHEMAS = ("run-log", "report")
 def check_schema(name: str, data: object) -> None:
     schema = bundled_schema(name)
     inside = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": "#/$defs/verdict"}
-    jsonschema.validate(data, inside)
+    jsonschema.Draft202012Validator(inside).validate(data)
 
 
 def test_times_of_dispatches_are_reported_with_the_verdict(tmp_path: Path) -> None:
