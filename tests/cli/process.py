@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from dmlconf.backends.process_start import INTERRUPTS
 from dmlconf.cli.entry_point import main
+from dmlconf.workers.tuning import thread_variables_set
 
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 
@@ -36,7 +37,8 @@ cases:
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
     """Return environment variables: 100 columns, a folder for logs, and `more`."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "TERM")}
+    left_out = {"NO_COLOR", "COLUMNS", "TERM", *thread_variables_set()}
+    kept = {k: v for k, v in os.environ.items() if k not in left_out}
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     logs = str(directory / "logs")

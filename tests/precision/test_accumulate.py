@@ -65,8 +65,7 @@ def accumulated(pair: Product, order: Iterable[int], precision: Any = np.float32
     """Add up in this order; round each product and each sum."""
     total = np.zeros((len(pair.a), pair.b.shape[1]), precision)
     for k in order:
-        terms = np.outer(pair.a[:, k], pair.b[k]).astype(precision)
-        total = (total + terms).astype(precision)
+        total += (pair.a[:, k, np.newaxis] * pair.b[k]).astype(precision, copy=False)
     return total
 
 
@@ -97,10 +96,10 @@ def pairwise(pair: Product) -> Array:
 
 def fused(pair: Product) -> Array:
     """Round once for each term, as a fused multiply-add does."""
-    total = np.zeros((ROWS, COLUMNS), np.float64)
-    for k in range(pair.a.shape[1]):
-        exact = np.outer(pair.a[:, k].astype(np.float64), pair.b[k].astype(np.float64))
-        total = (total + exact).astype(np.float32).astype(np.float64)
+    a, b = pair.a.astype(np.float64), pair.b.astype(np.float64)
+    total = np.zeros((ROWS, COLUMNS), np.float32)
+    for k in range(a.shape[1]):
+        total = (total + a[:, k, np.newaxis] * b[k]).astype(np.float32)
     return total
 
 
