@@ -18,7 +18,7 @@ import pytest
 
 import dmlconf
 from dmlconf.resources import schemas_directory
-from tests.syntax import forget, nodes_of, tree_of
+from tests.syntax import forget, nodes_of, statements_of, tree_of
 
 PACKAGE: Final = Path(dmlconf.__file__).parent
 
@@ -59,7 +59,7 @@ def _forgotten_trees() -> Iterator[None]:
 @cache
 def docstrings(path: Path) -> list[ast.Constant]:
     """Return the docstrings of a module, its classes, functions and constants."""
-    values = [node.value for node in nodes_of(path) if isinstance(node, ast.Expr)]
+    values = [node.value for node in statements_of(path) if isinstance(node, ast.Expr)]
     constants = (value for value in values if isinstance(value, ast.Constant))
     return [constant for constant in constants if isinstance(constant.value, str)]
 

@@ -272,7 +272,9 @@ def test_namespace_may_have_a_budget_for_its_expressions() -> None:
     "source",
     [
         "tuple(ones(4096) for a in range(4096) for b in range(64))",
-        "tuple(range(4096) for a in range(4096) for b in range(64))",
+        pytest.param(
+            "tuple(range(4096) for a in range(4096) for b in range(64))", marks=pytest.mark.slow
+        ),
         "tuple(sorted(range(4096)) for a in range(4096) for b in range(3))",
         "sorted(tuple(reversed(numbers)) for a in range(4096))",
         "same(numbers[1:] for a in range(4096))",
@@ -300,7 +302,10 @@ def test_namespace_may_have_a_budget_for_its_expressions() -> None:
             "len(tuple((b for b in range(2)) for a in range(4096) for c in range(200)))",
             marks=pytest.mark.hostile,
         ),
-        "len(tuple(zip(range(2)) for a in range(4096) for c in range(200)))",
+        pytest.param(
+            "len(tuple(zip(range(2)) for a in range(4096) for c in range(200)))",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "len(tuple(big - a for a in range(4096) for b in range(4096)))",
             marks=pytest.mark.hostile,
