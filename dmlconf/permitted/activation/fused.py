@@ -185,7 +185,7 @@ def activated_error_scale(
                 _at_infinite_slope(values, reach, activation, error), ANY_RESULT, scale
             )
         if activation["operator"] in _JUMPS:
-            # A finite sum near the jump may be on either side. One at the jump is taken to be exact.
+            # A finite sum near the jump may be on either side; at the jump, it counts as exact.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
             near = (gap > 0) & (gap <= reach) & np.isfinite(gap)

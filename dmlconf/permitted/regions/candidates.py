@@ -124,23 +124,27 @@ def _reduced(
     sides: tuple[_Side, _Side] | None,
 ) -> Candidate:
     """Return the results of one choice of sides, or if `sides` is None the hull of all choices."""
-    moved = 0.0
+    moves = np.zeros((1, 1)), np.zeros((1, 1))
     if sides is not None:
-        moved = sum(
-            float(np.max(at.errors, where=side.unsure, initial=0.0))
-            for at, side in zip((y, x), sides, strict=True)
-        )
+        moves = _moves(y, sides[0]), _moves(x, sides[1])
         y, x = (
             _moved(at, side, steady=not reading.linear)
             for at, side in zip((y, x), sides, strict=True)
         )
     sizes = output_sizes(reading, y, x)
     candidate = Candidate(np.empty(sizes), np.empty(sizes), np.empty(sizes))
+    moved = np.broadcast_to(moves[0][..., np.newaxis] + moves[1][..., np.newaxis, :], sizes[:-1])
     for block in uncertain_blocks(y, x, sizes[-1]):
         here = block.outputs
-        ends = _ends(reading.of(block), block, function, moved)
+        ends = _ends(reading.of(block), block, function, moved[here])
         candidate.least[here], candidate.most[here], candidate.error[here] = ends
     return candidate
+
+
+def _moves(at: UncertainSamples, side: _Side) -> Array:
+    """Return how far the unsure samples of each output move at most, sizes {regions, outputs}."""
+    moves: Array = np.max(at.errors, axis=1, where=side.unsure, initial=0.0)
+    return moves
 
 
 def _moved(at: UncertainSamples, side: _Side, *, steady: bool) -> UncertainSamples:
@@ -153,11 +157,15 @@ def _moved(at: UncertainSamples, side: _Side, *, steady: bool) -> UncertainSampl
 
 
 def _ends(
-    reading: Reading, block: UncertainBlock, function: str, moved: float
+    reading: Reading, block: UncertainBlock, function: str, moved: Array
 ) -> tuple[Array, Array, Array]:
     """Return the least and the greatest result, and the error of the arithmetic.
 
     If samples move by d, a linear interpolation changes by at most 2 d times its greatest element.
+
+    Args:
+        moved: how far samples of each output move, rows and columns together, sizes {regions, rows,
+            columns}.
     """
     rows = coordinates_within(block.y, block.y_errors)
     columns = coordinates_within(block.x, block.x_errors)
@@ -166,7 +174,8 @@ def _ends(
     least, most = (of_samples(extreme, block, function) for extreme in extremes)
     error_scale = of_samples(greatest(reading, block.y, block.x), block, function)
     totals = block.counts if function == "AVERAGE" else 1
-    operations = totals - 1 + (_INTERPOLATION + 2 * moved / STEP if reading.linear else 0)
+    of_sample = _INTERPOLATION + 2 * moved[..., np.newaxis] / STEP if reading.linear else 0
+    operations = totals - 1 + of_sample
     beyond = error_scale * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max
     error = np.where(beyond, np.inf, error_scale * (operations * STEP))
     return least, most, error

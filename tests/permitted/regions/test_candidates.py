@@ -40,3 +40,20 @@ def test_offset_that_float32_loses_may_move_a_sample_inside(tmp_path: Path) -> N
     assert not accepts(case, "OutputTensor", [2])
     case = single(tmp_path, "ROI_ALIGN1", desc.replace("-0.5", "0.5"))
     assert not accepts(case, "OutputTensor", [5])
+
+
+def test_a_sample_that_is_adrift_in_one_region_leaves_others_judged(tmp_path: Path) -> None:
+    """The first region is FLOAT32 numbers of 5e7, whose samples are off by up to 100 columns."""
+    desc = """InputTensor: {Sizes: [1, 1, 1, 5], DataType: FLOAT32, values: [3, 5, 9, -40, 33]},
+      ROITensor: {Sizes: [1, 1, 2, 4], DataType: FLOAT32,
+        values: [-16777215, 0, 16777218, 0, 0, 0, 1, 0]},
+      BatchIndicesTensor: {Sizes: [1, 1, 1, 2], DataType: UINT32, values: [0, 0]},
+      OutputTensor: {Sizes: [2, 1, 1, 5], DataType: FLOAT32}, ReductionFunction: AVERAGE,
+      InterpolationMode: LINEAR, SpatialScaleX: 3, SpatialScaleY: 0, OutOfBoundsInputValue: 1,
+      MinimumSamplesPerOutput: 1, MaximumSamplesPerOutput: 3"""
+    case = single(tmp_path, "ROI_ALIGN", desc)
+    outside, second = [1, 1, 12345, 1, 1], [3, 3.8, 5, 7.4, -0.8]
+    assert accepts(case, "OutputTensor", outside + second)
+    for wrong in (0, 3.81):
+        assert not accepts(case, "OutputTensor", [*outside, 3, wrong, 5, 7.4, -0.8])
+    assert not accepts(case, "OutputTensor", [1, 1.01, 12345, 1, 1, *second])
