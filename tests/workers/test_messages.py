@@ -20,7 +20,7 @@ from dmlconf.backends.errors import ProcessError
 from dmlconf.backends.protocol import BreakdownKind
 from dmlconf.workers.mapping import in_processes
 from tests.backends.installing import plugin
-from tests.workers.test_pool import breakdowns, run
+from tests.workers.pools import breakdowns, run
 
 pytestmark = [
     pytest.mark.breakdown,

@@ -25,7 +25,7 @@ from tests.cli.process import (
     script,
     write,
 )
-from tests.cli.test_containers import OWN_MOUNTS, run_in_namespace
+from tests.cli.files.test_containers import OWN_MOUNTS, run_in_namespace
 
 MANY = """
 operator: TILE
