@@ -63,6 +63,9 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
         if in_doubt.any():
             sizes = sizes.open_where(in_doubt)
+        lost = _lost_by_underflow(desc) * abs(alpha)
+        if 1 < abs(alpha) < np.inf and lost.any():
+            sizes = replace(sizes, sums=sizes.sums + lost / STEP, quantum=0.0)
         repeat = values_repeat(desc.ATensor, -2 if desc.TransA == "TRANSPOSE" else -1)
         repeat = repeat and values_repeat(desc.BTensor, -1 if desc.TransB == "TRANSPOSE" else -2)
         if abs(alpha) > 1 and overflows(error_scale).any():
@@ -111,6 +114,20 @@ def _zero_in_doubt(desc: GemmDesc) -> Array:
     reach = terms * (STEP * sizes + LEAST_NORMAL_FLOAT32)
     in_doubt: Array = (sizes > 0) & np.isfinite(sizes) & (np.abs(sums) <= reach)
     return in_doubt
+
+
+def _lost_by_underflow(desc: GemmDesc) -> Array:
+    """Return how far sums may be off, before Alpha, because products of A and B are subnormal.
+
+    A subnormal product has few digits or is taken for zero: 1e-45 * 0.8 is 1e-45 or 0.
+    """
+    least = [np.min(size[size > 0], initial=np.inf) for size in map(sizes_of, (desc.ATensor, desc.BTensor))]
+    if not 0 < least[0] * least[1] < LEAST_NORMAL_FLOAT32:
+        return np.zeros(())
+    terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]
+    sums = gemm_sums(desc, None, 1.0, 0.0, finite_sizes)
+    lost: Array = np.minimum(sums, terms * LEAST_NORMAL_FLOAT32)
+    return lost
 
 
 def _squares(tensor: Array) -> Array:

@@ -150,3 +150,17 @@ def test_an_overflow_times_an_alpha_of_zero_is_nan_also_beside_infinities(
         assert accepts(case, "OutputTensor", right), right
     for wrong in ([0, 0, 0], [0, np.nan, np.nan], [1, np.nan, 0]):
         assert not accepts(case, "OutputTensor", wrong), wrong
+
+
+def test_a_subnormal_product_has_few_digits_before_a_large_alpha(tmp_path: Path) -> None:
+    """DirectML 1.15.4 gives 4.768e-7, with 1e-45 for 1e-45 * 0.8; the other row is exact."""
+    desc = """ATensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [1.4e-45, 1.0e-20]},
+      BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0.8008784]},
+      OutputTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT32}, TransA: NONE, TransB: NONE,
+      Alpha: 3.4028234663852886e+38, Beta: 0"""
+    case = single(tmp_path, "GEMM", desc)
+    other = 2.7252479e18
+    for right in (4.7683713e-7, 3.8188855e-7, 0):
+        assert accepts(case, "OutputTensor", [right, other]), right
+    for wrong in ([2e-6, other], [-1e-6, other], [3.8188855e-7, 2.7253e18]):
+        assert not accepts(case, "OutputTensor", wrong), wrong
