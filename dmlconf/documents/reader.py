@@ -23,7 +23,7 @@ import yaml
 
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
-from dmlconf.documents.recognition import recognised
+from dmlconf.documents.recognition import YAML_KINDS, recognised
 from dmlconf.limits import DEEPEST_DOCUMENT, LARGEST_DOCUMENT, LONGEST_NUMBER, MOST_DOCUMENT_VALUES
 
 __all__ = ["Document", "line_problem", "read_document"]
@@ -290,7 +290,7 @@ def _decoded(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         kind = recognised(path)
-        if kind is not None:
+        if kind is not None and kind not in YAML_KINDS:
             raise InvalidFilesError([Problem(path, f"is {kind}, not a YAML file")]) from error
         text = error.object  # Without a byte order mark.
         before = text[: error.start].decode("utf-8", "replace")

@@ -8,11 +8,13 @@ from typing import Final
 
 from dmlconf.documents.files import UnreadableFileError, open_regular
 
-__all__ = ["CERTIFICATE", "RECORDING", "RUN_LOG", "recognised"]
+__all__ = ["CERTIFICATE", "RECORDING", "RUN_LOG", "YAML_KINDS", "recognised"]
 
 RUN_LOG: Final = "a run log"
 RECORDING: Final = "a recording"
 CERTIFICATE: Final = "a certificate"
+YAML_KINDS: Final = frozenset({"a case file", "a file of waivers", "a substrate"})
+"""The kinds that are YAML files."""
 
 _BEGINNING: Final = 1 << 16
 """How many first bytes of a file are looked at."""

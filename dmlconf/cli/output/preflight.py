@@ -16,7 +16,12 @@ __all__ = ["prepare_files", "require_replaceable", "require_writable_file"]
 
 
 def require_replaceable(
-    option: str, file: Path, own: str | None = None, inputs: Iterable[Path] = ()
+    option: str,
+    file: Path,
+    own: str | None = None,
+    inputs: Iterable[Path] = (),
+    *,
+    resumed: bool = False,
 ) -> None:
     """Check that a command may replace a file: it is neither an input nor a file of another kind.
 
@@ -26,6 +31,7 @@ def require_replaceable(
             replaced. A run log, whose name may end in anything, replaces no other file but an empty
             one; a damaged recording or certificate is known by the end of its name.
         inputs: the files that the command reads.
+        resumed: whether the file is a run log to resume, whose first line is checked later.
 
     Raises:
         click.UsageError: the file must not be replaced.
@@ -42,7 +48,7 @@ def require_replaceable(
     if kind is not None and kind != own:
         message = f"{option} is {kind}, which would be overwritten; name another file"
         raise click.UsageError(printable(message))
-    if kind is None and own == RUN_LOG and _has_content(target):
+    if kind is None and own == RUN_LOG and not resumed and _has_content(target):
         message = f"{option} is not {own} and would be overwritten; name another file or remove it"
         raise click.UsageError(printable(message))
 
@@ -64,13 +70,18 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def prepare_files(
-    files: Sequence[tuple[str, Path]], *, inputs: Sequence[Path] = (), log: Path | None = None
+    files: Sequence[tuple[str, Path]],
+    *,
+    inputs: Sequence[Path] = (),
+    log: Path | None = None,
+    resumed: bool = False,
 ) -> None:
     """Check that each file, except pipes and devices, can be written; create missing folders.
 
     Args:
         files: pairs of the option that names a file, for messages, and the file.
         log: the file that becomes a run log; it may replace a run log.
+        resumed: whether the run in that log is continued.
 
     Raises:
         click.UsageError: a file cannot or must not be written. No new folder is left behind.
@@ -80,7 +91,8 @@ def prepare_files(
     from dmlconf.documents.recognition import RUN_LOG
 
     for option, file in files:
-        require_replaceable(option, file, RUN_LOG if file == log else None, inputs)
+        own = RUN_LOG if file == log else None
+        require_replaceable(option, file, own, inputs, resumed=resumed)
     folders: list[Path] = []
     for option, file in files:
         try:

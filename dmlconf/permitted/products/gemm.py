@@ -121,7 +121,8 @@ def _lost_by_underflow(desc: GemmDesc) -> Array:
 
     A subnormal product has few digits or is taken for zero: 1e-45 * 0.8 is 1e-45 or 0.
     """
-    least = [np.min(size[size > 0], initial=np.inf) for size in map(sizes_of, (desc.ATensor, desc.BTensor))]
+    sizes = sizes_of(desc.ATensor), sizes_of(desc.BTensor)
+    least = [np.min(size[size > 0], initial=np.inf) for size in sizes]
     if not 0 < least[0] * least[1] < LEAST_NORMAL_FLOAT32:
         return np.zeros(())
     terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]

@@ -278,7 +278,7 @@ def command(
     files += [(f"--dump {dump_folder}", dump_folder / "case.yaml")] if dump_folder else []
     others = (waiver_file, substrate, slower_than, shard_log)
     inputs = _inputs(paths, names, against, selection, *others)
-    prepare_files(files, inputs=inputs, log=log_file)
+    prepare_files(files, inputs=inputs, log=log_file, resumed=resumed_log is not None)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     given = {
         "repeat": repeat if repeat > 1 else None,
