@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.run_log.log import read_log
+from tests.cli.files.test_containers import OWN_MOUNTS, run_in_namespace
 from tests.cli.process import (
     DMLCONF,
     RIGHT,
@@ -25,7 +26,6 @@ from tests.cli.process import (
     script,
     write,
 )
-from tests.cli.files.test_containers import OWN_MOUNTS, run_in_namespace
 
 MANY = """
 operator: TILE
