@@ -219,7 +219,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         condition = _condition(base, terms, exponent + 1)
         error_scale, sums = sizes(condition, 0.0 if is_half else underflow)
         growth = window_sums(desc, np.fmax(condition, 0.0))
-        stored, others = None, []
+        stored, others = None, list[Array]()
         if is_half:
             _, sums = sizes(2 + (exponent + 1) * terms / base, underflow)
             stored, _ = sizes((exponent + 1) * np.maximum(*errors) / base, 0.0)
@@ -241,6 +241,12 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         beyond |= nan_in_doubt
         beyond = window_sums(desc, beyond.astype(np.float64)) > 0
         beyond |= greatest_product(*constants, values, sums) > LARGEST_FLOAT32
+        early = greatest_product(values, *constants, window_sums(desc, power)) > LARGEST_FLOAT32
+        early &= np.isfinite(values)
+        if (early & ~beyond).any():
+            # Kernels multiply an element by the powers in its window before a gradient of 0.
+            right = local_response_gradients(desc, np.dtype(np.float64))
+            others += (np.where(early, end, right) for end in (np.nan, np.inf, -np.inf))
         candidates = tuple(values.astype(dtype) for values in others)
     scale = ErrorScale(error_scale, stored, others=candidates, growth=growth)
     return scale.open_where(beyond)

@@ -153,3 +153,18 @@ def test_gradient_may_be_infinite_where_the_power_overflows(
     desc = desc.replace("[1, 1, 1]", "[1.0e-38, 1.0e-38, 1.0e-38]")
     case = single(tmp_path, operator, desc.replace("TYPE", "FLOAT32"))
     assert accepts(case, output, [INFINITY] * 3) is may_be_infinite
+
+
+@pytest.mark.parametrize(("bias", "nan"), [(6.0e-5, True), (1.0e-3, False)])
+def test_a_power_times_an_element_may_overflow_before_a_gradient_of_zero(
+    tmp_path: Path, bias: float, nan: bool
+) -> None:
+    """14 * 2^24 * (6e-5)^-8 is infinite, and times 0 NaN; DirectML 1.15.4 gives 0 for 1e-3."""
+    sizes = "Sizes: [1, 1, 1, 2], DataType: FLOAT32"
+    desc = f"""InputTensor: {{{sizes}, values: [16777215, 0]}},
+      InputGradientTensor: {{{sizes}, values: [0, 0]}}, OutputGradientTensor: {{{sizes}}},
+      CrossChannel: false, LocalSize: 2, Alpha: 1, Beta: 7, Bias: {bias:f}"""
+    case = single(tmp_path, "LOCAL_RESPONSE_NORMALIZATION_GRAD", desc)
+    assert accepts(case, "OutputGradientTensor", [0, 0])
+    assert accepts(case, "OutputGradientTensor", [NAN, 0]) is nan
+    assert not accepts(case, "OutputGradientTensor", [1, 0])
