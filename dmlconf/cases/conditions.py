@@ -59,15 +59,15 @@ def read_condition(text: str) -> Expression:
         condition = Expression(text)
     except ExpressionError as error:
         if isinstance(error.__cause__, SyntaxError):
-            found = _found(" ".join(text.split()))
-            raise ExpressionError(f"{text}: {found}") from error
+            problem = _syntax_problem(" ".join(text.split()))
+            raise ExpressionError(f"{text}: {problem}") from error
         raise
     if isinstance(ast.parse(text.strip(), mode="eval").body, ast.Tuple):
         raise ExpressionError(f"{text}: a comma makes a tuple; conditions are joined by `and`")
     return condition
 
 
-def _found(text: str) -> str:
+def _syntax_problem(text: str) -> str:
     """Return what is wrong with a text that is no expression, where, and what may be meant."""
     example = f"; a condition is such as {_EXAMPLE}"
     try:

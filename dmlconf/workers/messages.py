@@ -53,4 +53,3 @@ def receive(connection: Connection, given_up: Callable[[], bool]) -> Any:
     if length == _LONG:
         length = int.from_bytes(read(8), "big")
     return pickle.loads(read(length))
-

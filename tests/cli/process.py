@@ -35,6 +35,20 @@ cases:
 """
 
 
+MANY = """
+operator: TILE
+cases:
+  - name: stated
+    matrix: {Number: "=range(1000)"}
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, LAST]}
+"""
+"""1,000 cases; they pass if LAST is 2."""
+
+
 def environment(directory: Path, **more: str) -> dict[str, str]:
     """Return environment variables: 100 columns, a folder for logs, and `more`."""
     left_out = {"NO_COLOR", "COLUMNS", "TERM", *thread_variables_set()}

@@ -450,8 +450,8 @@ def test_the_commands_of_history_print_text_and_json(tmp_path: Path) -> None:
     assert "no case began to fail" in history("regressions", "--since", "#1", "-o", "GEMM")
     assert "no case began to fail" in history("regressions", "--since", "#1", "--tag", "documented")
     assert "no case is flaky" in history("flaky", "-k", "tile")
-    told = "Warning: --tag: no case has the tag docmented; did you mean documented?\n"
-    assert history("flaky", "--tag", "docmented") == f"no case is flaky\n{told}"
+    message = "Warning: --tag: no case has the tag docmented; did you mean documented?\n"
+    assert history("flaky", "--tag", "docmented") == f"no case is flaky\n{message}"
     assert json.loads(history("flaky", "--json")) == []
     assert f"{A}: {FAILED}, before passed" in history("new")
     assert [each["case"] for each in json.loads(history("new", "--json"))["regressions"]] == [A]

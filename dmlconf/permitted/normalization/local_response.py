@@ -241,12 +241,12 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         beyond |= nan_in_doubt
         beyond = window_sums(desc, beyond.astype(np.float64)) > 0
         beyond |= greatest_product(*constants, values, sums) > LARGEST_FLOAT32
-        early = greatest_product(values, *constants, window_sums(desc, power)) > LARGEST_FLOAT32
-        early &= np.isfinite(values)
-        if (early & ~beyond).any():
+        slope = greatest_product(values, *constants, window_sums(desc, power))
+        overflow = np.isfinite(values) & (slope > LARGEST_FLOAT32)
+        if (overflow & ~beyond).any():
             # Kernels multiply an element by the powers in its window before a gradient of 0.
             right = local_response_gradients(desc, np.dtype(np.float64))
-            others += (np.where(early, end, right) for end in (np.nan, np.inf, -np.inf))
+            others += (np.where(overflow, end, right) for end in (np.nan, np.inf, -np.inf))
         candidates = tuple(values.astype(dtype) for values in others)
     scale = ErrorScale(error_scale, stored, others=candidates, growth=growth)
     return scale.open_where(beyond)

@@ -63,9 +63,9 @@ def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
         sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
         if in_doubt.any():
             sizes = sizes.open_where(in_doubt)
-        lost = _lost_by_underflow(desc) * abs(alpha)
-        if 1 < abs(alpha) < np.inf and lost.any():
-            sizes = replace(sizes, sums=sizes.sums + lost / STEP, quantum=0.0)
+        underflow = _underflow_error(desc) * abs(alpha)
+        if 1 < abs(alpha) < np.inf and underflow.any():
+            sizes = replace(sizes, sums=sizes.sums + underflow / STEP, quantum=0.0)
         repeat = values_repeat(desc.ATensor, -2 if desc.TransA == "TRANSPOSE" else -1)
         repeat = repeat and values_repeat(desc.BTensor, -1 if desc.TransB == "TRANSPOSE" else -2)
         if abs(alpha) > 1 and overflows(error_scale).any():
@@ -116,7 +116,7 @@ def _zero_in_doubt(desc: GemmDesc) -> Array:
     return in_doubt
 
 
-def _lost_by_underflow(desc: GemmDesc) -> Array:
+def _underflow_error(desc: GemmDesc) -> Array:
     """Return how far sums may be off, before Alpha, because products of A and B are subnormal.
 
     A subnormal product has few digits or is taken for zero: 1e-45 * 0.8 is 1e-45 or 0.
@@ -127,8 +127,8 @@ def _lost_by_underflow(desc: GemmDesc) -> Array:
         return np.zeros(())
     terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]
     sums = gemm_sums(desc, None, 1.0, 0.0, finite_sizes)
-    lost: Array = np.minimum(sums, terms * LEAST_NORMAL_FLOAT32)
-    return lost
+    error: Array = np.minimum(sums, terms * LEAST_NORMAL_FLOAT32)
+    return error
 
 
 def _squares(tensor: Array) -> Array:

@@ -47,8 +47,9 @@ def test_a_file_in_place_of_the_folder_of_logs_is_named(tmp_path: Path) -> None:
     variables = {DIRECTORY_VARIABLE: "file", "TMPDIR": str(tmp_path / "tmp")}
     done = dmlconf(tmp_path, "run", write(tmp_path), **variables)
     assert done.returncode == 0
-    told = f"Warning: file is a file, not a folder: the run log is {tmp_path / 'tmp'}/dmlconf-runs-"
-    assert told in done.stderr
+    folder = f"{tmp_path / 'tmp'}/dmlconf-runs-"
+    message = f"Warning: file is a file, not a folder: the run log is {folder}"
+    assert message in done.stderr
 
 
 def test_log_to_which_a_run_is_writing_is_not_removed(

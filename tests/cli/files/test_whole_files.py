@@ -18,6 +18,7 @@ from dmlconf.run_log.log import read_log
 from tests.cli.files.test_containers import OWN_MOUNTS, run_in_namespace
 from tests.cli.process import (
     DMLCONF,
+    MANY,
     RIGHT,
     beginning,
     dmlconf,
@@ -27,18 +28,7 @@ from tests.cli.process import (
     write,
 )
 
-MANY = """
-operator: TILE
-cases:
-  - name: stated
-    matrix: {Number: "=range(1000)"}
-    desc:
-      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
-      OutputTensor: {Sizes: [4], DataType: FLOAT32}
-      Repeats: [2]
-    expect: {OutputTensor: [1, 2, 1, 3]}
-"""
-"""1,000 cases that fail, so that reports have many parts."""
+FAILING = MANY.replace("LAST", "3")
 
 needs_links = pytest.mark.skipif(sys.platform == "win32", reason="only some accounts make links")
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
@@ -59,7 +49,7 @@ def left_over(folder: Path) -> list[Path]:
 @pytest.mark.breakdown
 @pytest.mark.parametrize("name", ["json", "html"])
 def test_a_process_that_is_killed_leaves_the_old_report(tmp_path: Path, name: str) -> None:
-    done = dmlconf_here(tmp_path, "run", write(tmp_path, MANY), "--log", "run.jsonl", "-q")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, FAILING), "--log", "run.jsonl", "-q")
     assert done.returncode == 1
     out = tmp_path / "out"
     out.mkdir()
@@ -78,7 +68,7 @@ def test_a_process_that_is_killed_leaves_the_old_report(tmp_path: Path, name: st
 @needs_shells
 def test_a_report_that_does_not_fit_on_the_disk_leaves_the_old_one(tmp_path: Path) -> None:
     """A limit on the size of files stands for the full disk."""
-    done = dmlconf_here(tmp_path, "run", write(tmp_path, MANY), "--log", "run.jsonl", "-q")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, FAILING), "--log", "run.jsonl", "-q")
     assert done.returncode == 1
     (tmp_path / "old.json").write_text("old", encoding="utf-8")
     command = f"ulimit -f 16; {script(tmp_path)} report run.jsonl -q --report json:old.json"

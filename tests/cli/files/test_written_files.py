@@ -18,7 +18,7 @@ import pytest
 
 from dmlconf.resources import cases_directory
 from dmlconf.run_log.log import read_log
-from tests.cli.process import beginning, dmlconf_here, text_of, write
+from tests.cli.process import MANY, beginning, dmlconf_here, text_of, write
 
 
 @pytest.mark.parametrize(
@@ -226,20 +226,6 @@ def test_log_changed_during_a_run_gives_no_report(
     assert process.returncode == code, errors
     assert printed == ""
     assert f"run.jsonl {problem} while the run went on" in errors
-
-
-MANY = """
-operator: TILE
-cases:
-  - name: stated
-    matrix: {Number: "=range(1000)"}
-    desc:
-      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
-      OutputTensor: {Sizes: [4], DataType: FLOAT32}
-      Repeats: [2]
-    expect: {OutputTensor: [1, 2, 1, LAST]}
-"""
-"""1,000 cases; they pass if LAST is 2."""
 
 
 DOCUMENTED_CASES = cases_directory() / "tile" / "documented.yaml"

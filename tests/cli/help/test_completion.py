@@ -23,8 +23,8 @@ Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 def test_completion_for_an_unknown_shell_is_refused(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, _DMLCONF_COMPLETE="powershell_source")
     assert (done.returncode, done.stdout) == (2, "")
-    told = "_DMLCONF_COMPLETE=powershell_source: use bash_source, zsh_source or fish_source"
-    assert told in done.stderr
+    message = "_DMLCONF_COMPLETE=powershell_source: use bash_source, zsh_source or fish_source"
+    assert message in done.stderr
     script = dmlconf_here(tmp_path, _DMLCONF_COMPLETE="zsh_source")
     assert script.returncode == 0
     assert "#compdef dmlconf" in script.stdout

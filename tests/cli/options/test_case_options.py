@@ -144,8 +144,8 @@ cases:
     write(tmp_path, relu, "relu.yaml")
     done = dmlconf_here(tmp_path, "list", tmp_path, *options)
     assert done.returncode == 0
-    told = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
-    assert told == [f"Warning: {each}" for each in warnings]
+    shown = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
+    assert shown == [f"Warning: {each}" for each in warnings]
 
 
 def test_a_case_is_found_by_a_unique_last_part(

@@ -306,5 +306,5 @@ def test_exit_code_is_5_if_options_exclude_the_named_case(
     options = ("-o", "TILE", "--case", "stated", "-k", "no-such")
     done = dmlconf_here(tmp_path, "run", tmp_path, *options)
     assert done.returncode == 5
-    told = "the only case with --operator TILE and --case stated does not fit -k no-such"
-    assert told in done.stderr
+    message = "the only case with --operator TILE and --case stated does not fit -k no-such"
+    assert message in done.stderr

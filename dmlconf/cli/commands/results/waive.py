@@ -17,9 +17,10 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import named_or_latest
 from dmlconf.cli.common.parameter_types import TEXT
 from dmlconf.cli.common.path_types import ANY_PATH, FILE
+from dmlconf.cli.options.unknown_names import did_you_mean
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import write_new
-from dmlconf.documents.problems import nearest, printable
+from dmlconf.documents.problems import printable
 from dmlconf.excuses.waiver_draft import draft
 from dmlconf.excuses.waiver_file import NO_LINK
 from dmlconf.run_log.log import RunLog, read_log
@@ -53,8 +54,7 @@ def _chosen(log: RunLog, names: Sequence[str]) -> set[str]:
     except AmbiguousNameError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--case") from error
     if unknown:
-        near = nearest(unknown[0], failing)
-        hint = f"; did you mean {near}?" if near else ""
+        hint = did_you_mean(unknown[0], failing)
         message = f"--case {unknown[0]}: no such case failed in the run{hint}"
         raise click.UsageError(printable(message))
     return set(filter(identifier_matcher(full), failing))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -19,19 +17,18 @@ from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.options.selection import load
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import write_new
+from dmlconf.documents.fitting import pattern
 from dmlconf.documents.problems import printable
+from dmlconf.documents.schema import bundled_schema
 from dmlconf.translation.names import AmbiguousOperatorError, one_operator
 
 __all__ = ["command"]
 
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""The names that schemas/case.schema.json allows."""
-
-
 def _case_name(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    if not _NAME.fullmatch(value):
-        message = f"{value!r} is not the name of a case, which has letters, digits, and . _ -"
+    rule = bundled_schema("case")["$defs"]["name"]
+    if not pattern(rule["pattern"]).search(value):
+        message = f"{value!r} is not the name of a case: {rule['description']}"
         raise click.BadParameter(printable(message))
     return value
 
