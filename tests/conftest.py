@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Final
@@ -22,6 +23,10 @@ from tests.forked import forked_workers
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 collect_garbage_seldom()
+
+# A shell starts jobs in the background with SIGINT ignored, and tests interrupt this process.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # By default, Hypothesis tries the same 60 examples each time; `explore` tries 1,500 new ones.
 settings.register_profile(
