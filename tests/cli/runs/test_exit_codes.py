@@ -167,7 +167,7 @@ def test_exit_code_is_3_for_missing_cases(tmp_path: Path) -> None:
 def test_exit_code_is_3_for_an_invalid_log(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "report", write(tmp_path))
     assert done.returncode == 3
-    assert "not JSON" in done.stderr
+    assert "not a dmlconf run log: it is a case file" in done.stderr
 
 
 @pytest.mark.parametrize(
