@@ -170,6 +170,15 @@ def test_other_commands_replace_no_file_of_another_kind(
     assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.parametrize("command", ["coverage -o TILE", "coverage --questions", "strength"])
+def test_a_report_into_a_folder_is_refused_before_the_work(tmp_path: Path, command: str) -> None:
+    write(tmp_path)
+    done = dmlconf_here(tmp_path, *command.split(), "tile.yaml", "--report", "json:.")
+    assert done.returncode == 2
+    assert "--report json:. cannot be written: Is a directory" in done.stderr
+    assert not done.stdout
+
+
 def test_a_log_replaces_no_text(tmp_path: Path) -> None:
     write(tmp_path)
     assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "log.jsonl").returncode == 0

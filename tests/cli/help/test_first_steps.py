@@ -93,6 +93,9 @@ def test_a_scoreboard_shortens_different_names_of_logs(
     assert done.stdout.splitlines()[0].split() == ["Operator", "one", "two"]
     same = dmlconf_here(tmp_path, "report", logs[0], logs[0], "--report", "json").stdout
     assert [run["name"] for run in json.loads(same)["runs"]] == [logs[0], logs[0]]
+    slowest = dmlconf_here(tmp_path, "report", *logs, "--durations", "3")
+    assert slowest.returncode == 2
+    assert "--durations shows a single run, and a scoreboard has several" in slowest.stderr
 
 
 def test_doctor_counts_cached_and_unpacked_files(tmp_path: Path) -> None:

@@ -31,17 +31,31 @@ def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str,
     shows only whether the reports could be written, not how the run ended.
     """
     if len(logs) > 1:
-        return _scoreboard(logs, report_options, color)
+        return _scoreboard(logs, report_options, color, **how)
     reports = parse_reports(report_options, RUN_FORMATS, log=logs[0] if logs else None)
     log = read_log(named_or_latest(logs[0] if logs else None))
     shown = show(log, reports, color=color, **how)
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT
 
 
-def _scoreboard(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str) -> int:
+def _scoreboard(
+    logs: tuple[Path, ...],
+    report_options: tuple[str, ...],
+    color: str,
+    *,
+    quiet: bool,
+    verbose: bool,
+    durations: int,
+    failures: int | None,
+) -> int:
+    of_one_run = {"-v": verbose, "--durations": durations, "--show-failures": failures is not None}
+    given = [name for name, value in of_one_run.items() if value]
+    if given:
+        message = f"{given[0]} shows a single run, and a scoreboard has several; give one LOG"
+        raise click.UsageError(message)
     from dmlconf.reports.comparisons.scoreboard import render_terminal, scoreboard
 
     reports = parse_reports(report_options, SCOREBOARD_FORMATS)
     board = scoreboard([read_log(path) for path in logs], list(map(str, logs)))
-    shown = write(reports, board, render_terminal(board), color)
+    shown = write(reports, board, render_terminal(board), color, announce=not quiet)
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT

@@ -21,8 +21,9 @@ from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.parameter_types import Number
 from dmlconf.cli.options.backend import color_option
 from dmlconf.cli.options.named_operators import operator_option
-from dmlconf.cli.options.reporting import parse_reports, report_option, write
+from dmlconf.cli.options.reporting import files_of, parse_reports, report_option, write
 from dmlconf.cli.options.selection import load, paths_argument, suite_paths
+from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.output.progress import progress
 from dmlconf.coverage.captured import CapturedUses
 from dmlconf.coverage.combinations.measure import CombinationCoverage, measure_combinations
@@ -149,6 +150,7 @@ def command(
     reports = [] if others else parse_reports(report_options, COVERAGE_FORMATS)
     on_pairs = parse_reports(report_options, COMBINATION_FORMATS) if combinations else []
     on_questions = parse_reports(report_options, QUESTION_FORMATS) if questions else []
+    prepare_files([*files_of(reports), *files_of(on_pairs), *files_of(on_questions)])
     options = _Options(missing, verbose, fail_under, quiet, color)
     entries = _entries(names)
     suite = load(paths, operators={entry.name for entry in entries})

@@ -16,7 +16,7 @@ from dmlconf.cli.common.parameter_types import Number, WholeNumber
 from dmlconf.cli.options.backend import color_option, jobs_option
 from dmlconf.cli.options.models import leave_out_models
 from dmlconf.cli.options.nothing_selected import nothing_selected
-from dmlconf.cli.options.reporting import parse_reports, report_option, write
+from dmlconf.cli.options.reporting import files_of, parse_reports, report_option, write
 from dmlconf.cli.options.selection import (
     load_chosen,
     paths_argument,
@@ -24,6 +24,7 @@ from dmlconf.cli.options.selection import (
     suite_paths,
 )
 from dmlconf.cli.output.console import say, warn
+from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.output.progress import progress
 from dmlconf.reports.formats import STRENGTH_FORMATS
 from dmlconf.reports.strength.figure import Setting
@@ -168,6 +169,7 @@ def command(
         figures = " ".join(f"--figure {name}" for name in names)
         say(f"Error: no case was selected: {figures} measures graphs, and none is among the cases")
         return ExitCode.NOTHING_SELECTED
+    prepare_files(files_of(reports))
 
     @contextmanager
     def shown(count: int) -> Iterator[Callable[[], None]]:
