@@ -159,7 +159,7 @@ def _make_alike(temporary: Path, status: os.stat_result) -> None:
     """Give a file the owner, group and mode of another.
 
     Raises:
-        _FixedFileError: this user may not.
+        _FixedFileError: this user may not, or the owner or group is none of this user namespace.
     """
     own = temporary.stat()
     try:
@@ -167,7 +167,7 @@ def _make_alike(temporary: Path, status: os.stat_result) -> None:
             os.chown(temporary, status.st_uid, status.st_gid)
         if own.st_mode != status.st_mode:
             temporary.chmod(stat.S_IMODE(status.st_mode))
-    except PermissionError as error:
+    except OSError as error:
         raise _FixedFileError from error
 
 

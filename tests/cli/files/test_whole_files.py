@@ -206,6 +206,26 @@ def test_a_mounted_file_is_written(folder: Path, name: str) -> None:
     assert not left_over(folder)
 
 
+@needs_shells
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_of_a_group_that_a_user_namespace_lacks_is_written(folder: Path, name: str) -> None:
+    """A container without privileges has such a namespace."""
+    groups = (
+        [12345] if os.geteuid() == 0 else [each for each in os.getgroups() if each != os.getgid()]
+    )
+    if not groups:
+        pytest.skip("this account has only one group")
+    file = folder / "file.dmlrec"
+    file.touch(mode=0o666)
+    os.chown(file, -1, groups[0])
+    arguments = " ".join(each.format(file.name) for each in WRITERS[name])
+    done = run_in_namespace(folder, "--user --map-root-user", f"eval $D {arguments}")
+    assert done.returncode == 0, done.stderr
+    assert file.stat().st_size
+    assert file.stat().st_gid == groups[0]
+    assert not left_over(folder)
+
+
 @needs_links
 def test_the_log_of_a_living_run_is_not_replaced_through_a_link(folder: Path) -> None:
     (folder / "link").symlink_to("other.jsonl")
