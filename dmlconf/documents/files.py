@@ -13,6 +13,7 @@ from typing import BinaryIO, Final
 
 __all__ = [
     "UnreadableFileError",
+    "exists",
     "is_file",
     "is_folder",
     "make_folders",
@@ -58,6 +59,14 @@ def is_file(path: Path) -> bool:
     """Return whether a path is a regular file; False if looking it up fails."""
     try:
         return path.is_file()
+    except OSError:
+        return False
+
+
+def exists(path: Path) -> bool:
+    """Return whether a path exists; False if looking it up fails, as of a name that is too long."""
+    try:
+        return path.exists()
     except OSError:
         return False
 

@@ -29,6 +29,7 @@ from dmlconf.cli.common.configuration import (
     long_name,
 )
 from dmlconf.cli.common.logs import log_directory, state_directory
+from dmlconf.documents.files import is_folder
 from dmlconf.documents.problems import InvalidFilesError
 
 __all__ = ["allow", "deny", "is_allowed", "require_allowed", "sensitive", "sensitive_settings"]
@@ -115,7 +116,7 @@ def _beside(path: Path) -> str | None:
     """
     from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 
-    folder = (path if path.is_dir() else path.parent).absolute()
+    folder = (path if is_folder(path) else path.parent).absolute()
     try:
         operator_name(folder.name)
     except UnknownOperatorError:

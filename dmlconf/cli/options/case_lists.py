@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from dmlconf.documents.files import UnreadableFileError, read_stream
+from dmlconf.documents.files import UnreadableFileError, is_folder, read_stream
 from dmlconf.documents.problems import printable
 from dmlconf.limits import LARGEST_LIST
 
@@ -98,7 +98,7 @@ def failed_cases(
     path = latest_log() if value == LATEST else Path(value)
     if path is None:
         raise click.BadParameter("there is no earlier run: name its log, as --failed=LOG")
-    if path.is_dir() or path.suffix in (".yaml", ".yml"):
+    if is_folder(path) or path.suffix in (".yaml", ".yml"):
         message = f"{path} is not a run log; if PATHS follow, write --failed={LATEST}"
         raise click.BadParameter(printable(message))
     # Checking a long log takes seconds; dmlconf wrote the latest log, so it is trusted.

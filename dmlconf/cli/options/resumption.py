@@ -11,7 +11,7 @@ from dmlconf.cli.common.command import option
 from dmlconf.cli.common.configuration import BACKEND_GROUP
 from dmlconf.cli.common.path_types import FILE
 from dmlconf.cli.output.console import say
-from dmlconf.documents.files import resolved
+from dmlconf.documents.files import exists, resolved
 from dmlconf.documents.problems import printable
 from dmlconf.run_log.log import Header
 
@@ -48,7 +48,7 @@ def log_to_resume(
     if log_file is not None and resolved(log_file) != resolved(resumed_log):
         message = f"--resume {resumed_log} writes to that log; --log names another, {log_file}"
         raise click.UsageError(printable(message))
-    if log_file is None and not several and not resumed_log.exists():
+    if log_file is None and not several and not exists(resumed_log):
         message = f"--resume {resumed_log}: there is no such log; start one with --log"
         raise click.UsageError(printable(message))
     return resumed_log
@@ -60,7 +60,7 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
     Raises:
         InvalidLogError: the log cannot be continued.
     """
-    if resumed_log is None or not resumed_log.exists():
+    if resumed_log is None or not exists(resumed_log):
         return None
     from dmlconf.run_log.earlier import read_earlier
 

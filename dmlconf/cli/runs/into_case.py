@@ -20,6 +20,7 @@ from dmlconf.cli.options.selection import load_runnable
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import replaced
 from dmlconf.cli.output.progress import progress
+from dmlconf.documents.files import exists
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.engine.consumers import run_to_end
 from dmlconf.engine.core import Engine
@@ -95,11 +96,11 @@ def record_into_cases(
 
 def _divided(arguments: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """Return the arguments that exist as paths, and the others as names of cases."""
-    paths = [path for path in arguments if path.exists()]
+    paths = [path for path in arguments if exists(path)]
     if not paths:
         named = f" beside {arguments[0]}" if arguments else ""
         raise click.UsageError(printable(f"--into-case needs the case file{named}: name its path"))
-    return paths, [path.as_posix() for path in arguments if not path.exists()]
+    return paths, [path.as_posix() for path in arguments if not exists(path)]
 
 
 def _recorded(

@@ -12,6 +12,7 @@ from dmlconf.backends.recording.store import StoredRecording, recording_path, re
 from dmlconf.backends.subject import REFERENCE
 from dmlconf.cli.common.cache import checked_files
 from dmlconf.cli.output.console import say
+from dmlconf.documents.files import is_folder
 from dmlconf.documents.problems import printable
 from dmlconf.engine.consumers import logging_to, run_through
 from dmlconf.engine.core import Engine
@@ -41,9 +42,9 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
         MissingExtraError: the certificate is signed, and `cryptography` cannot be imported.
         BackendError: the recording cannot be read, or the folder has none or several.
     """
-    if path.is_dir() and logs_in(path) and not _has_recording(path):
+    if is_folder(path) and logs_in(path) and not _has_recording(path):
         raise InvalidLogError(printable(about_folder(path)))
-    if path.suffix == _RECORDING or path.is_dir():
+    if path.suffix == _RECORDING or is_folder(path):
         return _judged(path, suite)
     return _certified(path) if path.suffix == _CERTIFICATE else read_log(path)
 

@@ -65,6 +65,31 @@ def test_a_name_that_is_too_long_is_refused(tmp_path: Path, command: str) -> Non
     assert "cannot be read: File name too long" in done.stderr
 
 
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["run", "case.yaml", "--failed", LONG], 3, "cannot be read: File name too long"),
+        (["run", "case.yaml", "--resume", LONG], 2, f"--resume {LONG}: there is no such log"),
+        (["compare", LONG, "run.jsonl"], 3, "cannot be read: File name too long"),
+        (["diagnose", LONG], 2, "; if it is a case, name the backend that fails it"),
+        (["record", "case.yaml", "-o", LONG], 2, "neither a folder nor a name that ends in"),
+        (["record", LONG, "--into-case"], 2, "--into-case needs the case file"),
+        (["record", LONG], 2, "say where to write: -o NAME.dmlrec, -o FOLDER, or --into-case"),
+        (["devices", "--directml", LONG], 4, f"the option path: {LONG}"),
+    ],
+)
+def test_a_name_that_is_too_long_is_the_name_of_nothing(
+    tmp_path: Path, words: list[str], code: int, message: str
+) -> None:
+    write(tmp_path)
+    done = dmlconf_here(tmp_path, *words)
+    assert message in done.stderr
+    assert done.returncode == code
+
+
 @pytest.mark.parametrize(
     ("words", "option"),
     [

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from dmlconf.backends.directml.api.vtable import HRESULT
 from dmlconf.backends.errors import LibraryError
+from dmlconf.documents.files import is_file, is_folder
 from dmlconf.extras import install_command
 
 __all__ = [
@@ -79,7 +80,7 @@ class _Candidate:
     def __str__(self) -> str:
         if self.path is None:
             return f"{self.origin}: not installed"
-        problem = "a folder, not a file" if self.path.is_dir() else "no such file"
+        problem = "a folder, not a file" if is_folder(self.path) else "no such file"
         return f"{self.origin}: {self.path} ({problem})"
 
 
@@ -94,7 +95,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
     """
     tried = []
     for candidate in _candidates(path):
-        if candidate.path is not None and candidate.path.is_file():
+        if candidate.path is not None and is_file(candidate.path):
             return candidate.path, candidate.origin
         tried.append(candidate)
     listed = "".join(f"\n  {candidate}" for candidate in tried)

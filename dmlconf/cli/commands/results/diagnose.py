@@ -25,6 +25,7 @@ from dmlconf.cli.options.run_exit_code import NO_KNOWN_FAULTS_HELP
 from dmlconf.cli.options.selection import load_chosen, paths_argument, suite_paths
 from dmlconf.cli.output.console import say
 from dmlconf.cli.output.files import require_folder
+from dmlconf.documents.files import exists
 from dmlconf.documents.problems import printable
 from dmlconf.documents.wording import counted
 from dmlconf.engine.against import AUTO, expectations
@@ -207,7 +208,7 @@ def command(
 def _log(failure: str | None) -> RunLog | None:
     """Return the log that `failure` names, by default the latest; None if there is none."""
     path = Path(failure) if failure is not None else latest_log()
-    if path is None or not (path.exists() or path.suffix in (".jsonl", ".json")):
+    if path is None or not (exists(path) or path.suffix in (".jsonl", ".json")):
         return None
     return read_log(path)
 

@@ -31,6 +31,7 @@ from dmlconf.cli.output.console import warn
 from dmlconf.cli.output.files import replaced
 from dmlconf.cli.output.progress import progress
 from dmlconf.cli.runs.into_case import record_into_cases
+from dmlconf.documents.files import is_folder
 from dmlconf.documents.problems import printable
 from dmlconf.documents.recognition import RECORDING
 from dmlconf.documents.wording import counted, first_lines
@@ -48,7 +49,7 @@ _MOST_NAMED: Final = 10
 
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
     """Return the path; refuse a name without `.dmlrec`, which may be an operator, such as GEMM."""
-    if value is not None and value.suffix != SUFFIX and not value.is_dir():
+    if value is not None and value.suffix != SUFFIX and not is_folder(value):
         message = (
             f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
             "to select an operator, use --operator"
@@ -127,7 +128,7 @@ def command(
             paths, tested, device_options, quiet=quiet, color=color, selection=selection
         )
     output = output or _folder_of_operators(paths)
-    by_operator = output.is_dir()
+    by_operator = is_folder(output)
     if name is not None and not by_operator:
         raise click.UsageError("--name names files in a folder: add -o FOLDER")
     if name is not None and Path(name).name != name:
@@ -165,7 +166,7 @@ def _folder_of_operators(paths: Sequence[Path]) -> Path:
     """Return the FOLDER of paths such as `FOLDER/gather`; fail if they have none in common."""
     folders: dict[Path, Path] = {}
     for path in paths:
-        own = path if path.is_dir() else path.parent
+        own = path if is_folder(path) else path.parent
         absolute = own.absolute()
         try:
             operator_name(absolute.name)
