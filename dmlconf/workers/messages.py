@@ -40,7 +40,8 @@ def receive(connection: Connection, given_up: Callable[[], bool]) -> Any:
         content = bytearray()
         while len(content) < size:
             while not connection.poll(_POLL_SECONDS):
-                if given_up():
+                # It may have sent the rest and died since it was looked for.
+                if given_up() and not connection.poll():
                     raise EOFError("the message ends early")
             part = os.read(connection.fileno(), min(size - len(content), _MOST_AT_ONCE))
             if not part:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
 import sys
 import time
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import pytest
 from dmlconf.backends.errors import ProcessError
 from dmlconf.backends.protocol import BreakdownKind
 from dmlconf.workers.mapping import in_processes
+from dmlconf.workers.messages import receive
 from tests.backends.installing import plugin
 from tests.workers.pools import breakdowns, run
 
@@ -86,6 +88,21 @@ def test_a_process_that_stops_in_the_middle_of_a_message_hangs(
     broken = breakdowns(run(tmp_path, "leaving:stops", 70, timeout=10))
     assert list(broken) == [40]
     assert broken[40].kind is BreakdownKind.HANG
+
+
+def test_what_a_process_sends_before_it_is_found_dead_is_received() -> None:
+    """It is dead when it is asked after, and has just sent the rest of its message."""
+    receiver, sender = Pipe(duplex=False)
+    content = pickle.dumps("sent")
+    message = len(content).to_bytes(4, "big") + content
+    os.write(sender.fileno(), message[:6])
+
+    def dead() -> bool:
+        os.write(sender.fileno(), message[6:])
+        return True
+
+    with receiver, sender:
+        assert receive(receiver, dead) == "sent"
 
 
 def nothing() -> None:
