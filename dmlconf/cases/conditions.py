@@ -19,6 +19,8 @@ __all__ = ["UnknownName", "hint_at_name", "names_of_operator", "read_condition",
 
 _UNEXPLAINED: Final = "invalid syntax"
 """What Python says if it has no better explanation."""
+_ASSIGNED: Final = "Maybe you meant '=='"
+"""What Python says if `=` is where `==` may be meant."""
 _EXAMPLE: Final = "DataType == FLOAT16 and Rank > 4"
 _TOKEN: Final = re.compile(r"\w+|[-+*/%=<>!&|^~@:?$#]+|\S")
 _MEANT: Final[Mapping[str, str]] = {
@@ -78,11 +80,22 @@ def _syntax_problem(text: str) -> str:
             return f"{'it ends too early' if ends else error.msg}{example}"
         if not error.msg.startswith(_UNEXPLAINED):
             return f"{error.msg}, at column {error.offset}{example}"
-        token = next(each for each in _TOKEN.finditer(text) if each.end() >= error.offset)
+        token = _misplaced(text, error)
         meant = _MEANT.get(token[0])
         hint = example if meant is None else f"; did you mean {meant}?"
         return f"`{token[0]}` at column {token.start() + 1} is unexpected{hint}"
     return "it ends too early, with its first line; write it in one line"
+
+
+def _misplaced(text: str, error: SyntaxError) -> re.Match[str]:
+    """Return the token of a text that is not as it should be."""
+    tokens = list(_TOKEN.finditer(text))
+    at = next(i for i, token in enumerate(tokens) if token.end() >= (error.offset or 0))
+    if _ASSIGNED in error.msg:  # Python points at what is assigned to.
+        return next((token for token in tokens[at:] if token[0] == "="), tokens[at])
+    if at and tokens[at][0] not in _MEANT and tokens[at - 1][0] in _MEANT:
+        return tokens[at - 1]  # Python takes NOT in `NOT Rank` for a name.
+    return tokens[at]
 
 
 def unknown_names(condition: Expression, operators: Collection[str] = ()) -> list[UnknownName]:

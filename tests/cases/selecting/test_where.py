@@ -105,6 +105,8 @@ def test_a_condition_that_no_case_meets_selects_nothing(
         ("DataType = FLOAT16", "`=` at column 10 is unexpected; did you mean ==?"),
         ("Rank >", "Rank >: it ends too early; a condition is such as DataType == FLOAT16"),
         ("Rank > 1 && Rank < 3", "`&&` at column 10 is unexpected; did you mean and?"),
+        ("Rank > 1 and (DataType = INT8)", "`=` at column 24 is unexpected; did you mean ==?"),
+        ("Rank > 1 and NOT X", "`NOT` at column 14 is unexpected; did you mean not?"),
         ("Rank > 1 Rank", "`Rank` at column 10 is unexpected; a condition is such as"),
         ("Rank > 1, Rank < 3", "a comma makes a tuple; conditions are joined by `and`"),
         ("(Rank > 1", "'(' was never closed, at column 1; a condition is such as"),
