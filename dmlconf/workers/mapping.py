@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from dmlconf.backends.errors import ProcessError
 from dmlconf.backends.process_end import how_it_ended
@@ -16,6 +16,9 @@ from dmlconf.workers.messages import receive
 from dmlconf.workers.spawning import spawned
 
 __all__ = ["ItemMap", "in_processes"]
+
+_POLL_SECONDS: Final = 0.25
+"""How often to check whether a process is dead, since another may keep its pipe open."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -79,12 +82,17 @@ class _Process:
     def received(self) -> Any:
         """Return the next result, or raise `ProcessError` or what a function raised."""
         try:
-            result, error = receive(self.connection, lambda: self._process.exitcode is not None)
+            result, error = receive(self.connection, lambda: self.dead)
         except (EOFError, OSError) as end:  # It may die in the middle of a message.
             raise ProcessError(f"a process {how_it_ended(self._process)}") from end
         if error is not None:
             raise error
         return result
+
+    @property
+    def dead(self) -> bool:
+        """Whether the process has ended, even if its children still have the pipe open."""
+        return self._process.exitcode is not None
 
     def kill(self) -> None:
         if self._process.pid is not None:
@@ -106,8 +114,8 @@ def _mapped(
                 process.send(function, items[sent])
                 at_work[process] = sent
                 sent += 1
-            speaking = wait([process.connection for process in at_work])
-            for process in [each for each in at_work if each.connection in speaking]:
+            speaking = wait([process.connection for process in at_work], _POLL_SECONDS)
+            for process in [each for each in at_work if each.connection in speaking or each.dead]:
                 results[at_work.pop(process)] = process.received()
                 idle.append(process)
         yield results.pop(number)

@@ -109,6 +109,30 @@ def nothing() -> None:
     """Prepare a process for `in_processes`."""
 
 
+def fork_and_die(mark: str) -> None:
+    """Die without a result, while a child has the pipe."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(300)
+        Path(mark).unlink()
+        os._exit(0)
+    Path(mark).write_text(str(child), encoding="utf-8")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_mapped_function_whose_process_dies_while_a_child_has_the_pipe_is_reported(
+    tmp_path: Path,
+) -> None:
+    mark = tmp_path / "child"
+    with (
+        pytest.raises(ProcessError, match="a process died of SIGKILL"),
+        in_processes(2, nothing, ()) as mapped,
+    ):
+        list(mapped(fork_and_die, [str(mark)]))
+    child = int(mark.read_text("utf-8"))  # If the child had ended, it would have removed the file.
+    os.kill(child, signal.SIGKILL)
+
+
 def test_a_mapped_function_whose_process_dies_in_the_middle_of_a_message_is_reported() -> None:
     with (
         pytest.raises(ProcessError, match="a process died of SIGKILL"),
