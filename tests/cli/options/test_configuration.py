@@ -238,6 +238,18 @@ def test_config_shows_set_options_and_their_origins(folder: Path) -> None:
     assert "  repeat = 1  (default)" in everything
 
 
+def test_options_of_one_run_in_the_file_leave_scoreboards_as_they_are(folder: Path) -> None:
+    path = write(folder)
+    assert dmlconf_here(folder, "run", path, "--log", "run.jsonl").returncode == 1
+    settings = "[report]\nverbose = true\ndurations = 3\n"
+    (folder / "dmlconf.toml").write_text(settings, encoding="utf-8")
+    one = dmlconf_here(folder, "report", "run.jsonl")
+    assert "Slowest" in one.stdout, one.stdout
+    done = dmlconf_here(folder, "report", "run.jsonl", "run.jsonl", DMLCONF_REPORT_VERBOSE="1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith("Operator")
+
+
 def test_config_without_a_file_says_so(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "config")
     assert done.stdout.splitlines() == [

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dmlconf.cli.common.command import Command, arguments
 from dmlconf.cli.common.exit_codes import ExitCode
@@ -31,28 +32,26 @@ def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str,
     shows only whether the reports could be written, not how the run ended.
     """
     if len(logs) > 1:
-        return _scoreboard(logs, report_options, color, **how)
+        _refuse_options_of_one_run(click.get_current_context())
+        return _scoreboard(logs, report_options, color, quiet=how["quiet"])
     reports = parse_reports(report_options, RUN_FORMATS, log=logs[0] if logs else None)
     log = read_log(named_or_latest(logs[0] if logs else None))
     shown = show(log, reports, color=color, **how)
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT
 
 
+def _refuse_options_of_one_run(ctx: click.Context) -> None:
+    """Refuse options that a scoreboard lacks, unless they come from the configuration."""
+    of_one_run = {"verbose": "-v", "durations": "--durations", "failures": "--show-failures"}
+    for name, spelling in of_one_run.items():
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            message = f"{spelling} shows a single run, and a scoreboard has several; give one LOG"
+            raise click.UsageError(message)
+
+
 def _scoreboard(
-    logs: tuple[Path, ...],
-    report_options: tuple[str, ...],
-    color: str,
-    *,
-    quiet: bool,
-    verbose: bool,
-    durations: int,
-    failures: int | None,
+    logs: tuple[Path, ...], report_options: tuple[str, ...], color: str, *, quiet: bool
 ) -> int:
-    of_one_run = {"-v": verbose, "--durations": durations, "--show-failures": failures is not None}
-    given = [name for name, value in of_one_run.items() if value]
-    if given:
-        message = f"{given[0]} shows a single run, and a scoreboard has several; give one LOG"
-        raise click.UsageError(message)
     from dmlconf.reports.comparisons.scoreboard import render_terminal, scoreboard
 
     reports = parse_reports(report_options, SCOREBOARD_FORMATS)
