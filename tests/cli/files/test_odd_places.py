@@ -1,7 +1,9 @@
 """Paths that are too long or not UTF-8, deleted folders, pipes and devices cause no crash.
 
 The tested code is in `dmlconf/documents/files.py`, `dmlconf/cli/output/files.py`,
-`dmlconf/cli/options/reporting.py` and `dmlconf/cases/loading/discovery.py`.
+`dmlconf/cli/options/case_lists.py`, `dmlconf/cli/options/reporting.py`,
+`dmlconf/cli/options/resumption.py`, `dmlconf/cli/runs/run_sources.py` and
+`dmlconf/cases/loading/discovery.py`.
 """
 
 from __future__ import annotations

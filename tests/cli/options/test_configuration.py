@@ -3,7 +3,8 @@
 `dmlconf config` shows which options are set, and where each comes from.
 
 The tested code is in `dmlconf/cli/common/configuration.py`, `dmlconf/cli/common/command.py`,
-`dmlconf/cli/options/selection.py` and `dmlconf/cli/commands/running/config.py`.
+`dmlconf/cli/options/selection.py`, `dmlconf/cli/commands/results/report.py` and
+`dmlconf/cli/commands/running/config.py`.
 """
 
 from __future__ import annotations
