@@ -169,6 +169,12 @@ def test_different_adapters_need_the_option_by_adapter(tmp_path: Path, machines:
         assert len(log.header.workers) == 1
         name, environment = log.header.workers[0]["name"], log.header.workers[0]["environment"]
         assert environment["adapter"] == {"lab-1": "Radeon 780M", "lab-2": "Arc A770"}[name]
+    notes = tmp_path / "notes-arc-a770-32.0.1.txt"
+    notes.write_text("My notes.\n", encoding="utf-8")
+    refused = run(tmp_path, *options[:-1], "notes.txt", "--by-adapter")
+    assert refused.returncode == 2
+    assert "--log notes-arc-a770-32.0.1.txt is not a run log and would be" in refused.stderr
+    assert notes.read_text("utf-8") == "My notes.\n"
 
 
 def test_worker_with_another_suite_is_refused_by_name(tmp_path: Path, machines: Machines) -> None:

@@ -13,11 +13,12 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.common.exit_codes import ExitCode
 from dmlconf.cli.common.logs import opened_log, require_unchanged
 from dmlconf.cli.common.started import what_to_type
-from dmlconf.cli.options.reporting import show
+from dmlconf.cli.options.reporting import files_of, show
 from dmlconf.cli.options.resumption import earlier_run, require_same_run
 from dmlconf.cli.options.run_exit_code import Demands, run_exit_code
 from dmlconf.cli.options.timing import slower_complaints, timed_again
 from dmlconf.cli.output.console import say, warn
+from dmlconf.cli.output.preflight import prepare_files
 from dmlconf.cli.output.progress import advancing, progress
 from dmlconf.cli.runs.announcement import announcement, graphs_note
 from dmlconf.cli.runs.history import add_to_history
@@ -164,6 +165,8 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
     """
     log_file = labelled(shown.log_file, target.label)
     try:
+        if target.label:
+            _prepare_labelled(log_file, target.label, shown)
         earlier = earlier_run(log_file if shown.resume else None)
     except BaseException:
         target.backend.close()
@@ -206,6 +209,13 @@ def _execute(run: Run, target: Target, shown: Presentation, ends: list[_Ended]) 
         if run.suite.challenge is None:  # With a challenge, stale recordings are expected.
             for recording in engine.expected.recordings:
                 warn(recording.stale_note(list(map(Path, run.paths))))
+
+
+def _prepare_labelled(log_file: Path | None, label: str, shown: Presentation) -> None:
+    """Check the files with the target's label in their names, which were not known before."""
+    reports = [replace(report, file=labelled(report.file, label)) for report in shown.reports]
+    logs = [(f"--log {log_file}", log_file)] if log_file is not None else []
+    prepare_files([*logs, *files_of(reports)], log=log_file, resumed=shown.resume)
 
 
 def _noting_end(log: Path, ends: list[_Ended], keeper: LogKeeper) -> Consumer:
