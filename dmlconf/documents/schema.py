@@ -67,6 +67,15 @@ _SINGULARS = {
 }
 
 
+_USUAL_ELSEWHERE = {
+    "data": "values",
+    "dims": "Sizes",
+    "dtype": "DataType",
+    "shape": "Sizes",
+    "type": "DataType",
+}
+"""Names in other formats and libraries, and the fields of a tensor that have another name here."""
+
 _LONGEST_MESSAGE = 300
 """`first_error` cuts messages after this many characters: jsonschema may quote all of the data."""
 
@@ -246,8 +255,10 @@ def _unknown_keys(
     for key in error.instance:
         if key in known:
             continue
-        absent = (name for name in known if name not in error.instance)
-        hint = name_hint(key, absent, f"known here: {', '.join(known)}", mark="`")
+        absent = [name for name in known if name not in error.instance]
+        meant = _USUAL_ELSEWHERE.get(str(key), key)
+        similar = meant if meant in absent else key
+        hint = name_hint(similar, absent, f"known here: {', '.join(known)}", mark="`")
         fill = error.instance.get("fill")
         if isinstance(fill, str) and "(" in fill and str(key).endswith(")"):
             # YAML reads two keys in `{fill: uniform(-1, 1)}`: `fill` and `1)`.

@@ -106,6 +106,16 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             hint: did you mean `Sizes`?
         """,
     ),
+    "a name from another format": (
+        "values: [1, 2]}",
+        "data: [1, 2]}",
+        """
+        f.yaml:5:52: unknown field `data` in InputTensor
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, data: [1, 2]}
+               |                                                    ^^^^
+            hint: did you mean `values`?
+        """,
+    ),
     "an output with values": (
         "{Sizes: [4], DataType: FLOAT32}",
         "{Sizes: [4], DataType: FLOAT32, values: [1]}",
