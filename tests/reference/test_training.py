@@ -59,6 +59,7 @@ def test_first_step_is_as_long_as_the_learning_rate(
 @few_examples
 @given(numbers, numbers, positive, numbers, st.integers(1, 50), decays, decays)
 @example(0.0, 0.0, 1.0, 2.0**-27, 1, 0.0, 0.0)
+@example(0.0, 2.0, 2.0, 2.0**-8, 1, 0.25, 0.0)
 def test_formula_of_the_page_in_float32_is_permitted(
     parameter: float,
     first: float,
@@ -77,12 +78,16 @@ def test_formula_of_the_page_in_float32_is_permitted(
     v = b2 * v + (one - b2) * g * g
     alpha = np.sqrt(one - b2**power) / (one - b1**power)
     x -= lr * alpha * m / (np.sqrt(v) + e)
+    # V + (1 - Beta2) * (G * G - V) may lose what G * G and V cancel.
+    lost = 2.0**-20 * max(second, gradient**2)
+    least, greatest = np.sqrt(max(v - lost, 0)) + e, np.sqrt(v + lost) + e
+    spread = abs(lr * alpha * m) * (1 / least - 1 / greatest)
     fields = desc(parameter, first, second, gradient, step, **rates)
-    for value, [(lowest, highest)] in zip(
-        (x, m, v), adam_optimizer_candidates(**fields), strict=True
+    for value, widest, [(lowest, highest)] in zip(
+        (x, m, v), (1e-3 + spread, 1e-3, 1e-3), adam_optimizer_candidates(**fields), strict=True
     ):
         assert lowest[0] <= value <= highest[0]
-        assert highest[0] - lowest[0] <= 1e-3
+        assert highest[0] - lowest[0] <= widest
 
 
 def test_square_of_a_small_gradient_may_be_lost() -> None:
