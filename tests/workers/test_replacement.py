@@ -132,14 +132,16 @@ def test_outcome_lists_the_processes_lost_before_it(tmp_path: Path) -> None:
     lost_before = {
         number: each.lost for number, each in ran.items() if each is not None and each.lost
     }
-    # Case 5 ran in the batch, then singly, then as the first case of a new process.
+    # Case 5 ran in the batch, then singly, then as the first case of a new process. If the outcomes
+    # of cases 0 to 4 had arrived, it was the first case as soon as it ran singly.
     guilty = lost_before.pop(5)
-    assert [each.blamed for each in guilty] == [False, False, True]
-    assert [each.together for each in guilty[1:]] == [1, 1]
-    assert guilty[2].sequence == 1
+    first = guilty[0]
+    tries = 2 if first.together == 3 else 3
+    assert [each.blamed for each in guilty] == [False] * (tries - 1) + [True]
+    assert [each.together for each in guilty[1:]] == [1] * (tries - 1)
+    assert guilty[-1].sequence == 1
     assert {each.kind for each in guilty} == {BreakdownKind.CRASH}
     # Cases without an outcome at the crash ran again, and were not blamed.
-    first = guilty[0]
     assert {number: [each.process for each in lost] for number, lost in lost_before.items()} == {
         number: [first.process] for number in range(8 - first.together, 8) if number != 5
     }
