@@ -143,6 +143,12 @@ class Accumulation:
                     before, end = end, values + side * reach(end)
                     if np.array_equal(before, end):
                         break
+                if limits.stores:
+                    # The next power of two has a larger ULP, so it may be right although the
+                    # numbers just below it are wrong.
+                    power: Array = np.ldexp(limits.ulps(end, values), _FLOAT16_BITS)
+                    farther: Array = values + side * reach(power)
+                    end = np.where(side * farther >= power, farther, end)
                 ends.append(np.where(undefined, side * np.inf, end))
             # An element that may be any finite number is not open: NaN may still be wrong.
             lowest, highest = ends
