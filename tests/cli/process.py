@@ -81,7 +81,7 @@ def dmlconf(
         capture_output=True,
         input=stdin,
         encoding="utf-8",
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
