@@ -72,10 +72,12 @@ class Unruly:
 
     def fork(self):
         """Start a child that has this process's pipe and lives on for ten minutes."""
-        if os.fork() == 0:
-            open(os.environ["MARKS_FOLDER"] + "/child", "w").write(str(os.getpid()))
+        child = os.fork()
+        if child == 0:
             time.sleep(600)
             os._exit(0)
+        # The child itself could be ended before it has written this.
+        open(os.environ["MARKS_FOLDER"] + "/child", "w").write(str(child))
 
     def fail(self):
         raise ValueError("no device answers")
