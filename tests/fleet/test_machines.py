@@ -83,7 +83,7 @@ def test_os_error_of_a_call_keeps_the_worker() -> None:
         [worker] = cluster.workers
         for error in (OSError("the disk is full"), TimeoutError("no answer")):
             call = cluster.call(worker, _raise, error)
-            answer = cluster.answer(10.0)
+            answer = cluster.answer(60.0)
             assert answer is not None
             assert (answer.call, answer.lost) == (call, False)
             assert repr(answer.error) == repr(error)
