@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 __all__ = ["expect"]
+
+_MILLISECONDS: Final = 60_000
+"""How long to wait for what is expected; on a busy machine, Playwright's own 5 s are too few."""
 
 if TYPE_CHECKING:
     from playwright.sync_api import expect
@@ -13,4 +16,5 @@ else:
     def expect(*arguments: Any) -> Any:
         from playwright.sync_api import expect
 
+        expect.set_options(timeout=_MILLISECONDS)
         return expect(*arguments)
