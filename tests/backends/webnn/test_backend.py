@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +87,11 @@ def test_programs_sent_in_parts_give_the_same_outputs(
 
 def processes_of_browser(kind: str) -> list[psutil.Process]:
     """Return the browser's processes that have an option; pages have `--type=renderer`."""
-    processes = [
-        each
-        for each in psutil.Process().children(recursive=True)
-        if "chromium" in each.name() and kind in " ".join(each.cmdline())
-    ]
+    processes = []
+    for each in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # It has ended meanwhile.
+            if "chromium" in each.name() and kind in " ".join(each.cmdline()):
+                processes.append(each)
     assert processes
     return processes
 
@@ -98,14 +99,16 @@ def processes_of_browser(kind: str) -> list[psutil.Process]:
 def kill_processes(kind: str) -> None:
     processes = processes_of_browser(kind)
     for process in processes:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     psutil.wait_procs(processes, 10)
 
 
 def suspend_pages() -> None:
     """Suspend the browser's pages, which then give no answer."""
     for process in processes_of_browser("--type=renderer"):
-        process.suspend()
+        with suppress(psutil.NoSuchProcess):
+            process.suspend()
 
 
 def test_integers_beyond_javascripts_53_bits_reach_the_page() -> None:
