@@ -73,10 +73,11 @@ import encodings.idna, http.client, sys, urllib.error, urllib.request
 BECOME_NOBODY
 PAGES = ("/", "/info/main/workers.html", "/json/identity.json", "/metrics", "/health",
          "/proxy/22/127.0.0.1/", "/api/v1/retire_workers", "/statics/css/base.css")
+browser = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 for port in sys.argv[1:]:
     for page in PAGES:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}{page}", timeout=1)
+            browser.open(f"http://127.0.0.1:{port}{page}", timeout=10)
             print("answered", page)
         except urllib.error.HTTPError:
             pass
