@@ -6,10 +6,12 @@ The tested code is in `dmlconf/documents/whole_files.py`, `dmlconf/cli/output/fi
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -113,16 +115,30 @@ def test_a_link_stays_and_the_file_to_which_it_leads_is_replaced(folder: Path, n
     assert [path.name for path in (folder / "elsewhere").iterdir()] == ["file.dmlrec"]
 
 
+def opened_for_writing(pipe: Path, reader: subprocess.Popen[bytes]) -> int:
+    """Open a pipe as soon as its reader has."""
+    while True:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        assert reader.poll() is None
+        time.sleep(0.01)
+
+
 @needs_pipes
 @pytest.mark.parametrize("name", ["report", "record"])
 def test_a_pipe_is_written_to_and_not_replaced(folder: Path, name: str) -> None:
     pipe = folder / "pipe.dmlrec"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        writing = opened_for_writing(pipe, reader)
         arguments = [each.format("pipe.dmlrec") for each in WRITERS[name]]
-        done = dmlconf_here(folder, *arguments)
-        if done.returncode or not pipe.is_fifo():
-            reader.kill()
+        try:
+            done = dmlconf_here(folder, *arguments)
+        finally:
+            os.close(writing)  # The reader ends when nobody can write any more.
         printed, _ = reader.communicate()
     assert done.returncode == 0, done.stderr
     assert printed
