@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,9 @@ _USUAL_ELSEWHERE = {
 _LONGEST_MESSAGE = 300
 """`first_error` cuts messages after this many characters: jsonschema may quote all of the data."""
 
+_MOST_ERRORS = 50
+"""How many errors of an alternative are found where one error is enough: data may have millions."""
+
 
 @cache
 def bundled_schema(name: str) -> Mapping[str, Any]:
@@ -88,8 +92,12 @@ def bundled_schema(name: str) -> Mapping[str, Any]:
     return schema
 
 
-def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
-    """Return a validator of JSON Schema 2020-12 that reads patterns as `fitting.pattern` does."""
+def validator(schema: Mapping[str, Any], most_errors: int | None = None) -> Draft202012Validator:
+    """Return a validator of JSON Schema 2020-12 that reads patterns as `fitting.pattern` does.
+
+    Args:
+        most_errors: how many errors of each alternative of `oneOf` to find; None for all.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend
@@ -98,8 +106,22 @@ def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
         if checker.is_type(data, "string") and pattern(value).search(data) is None:
             yield ValidationError(f"{data!r} does not match {value!r}")
 
+    def fits_one(
+        checker: Any, value: Sequence[Any], data: Any, _: object
+    ) -> Iterator[ValidationError]:
+        found = [
+            list(islice(checker.descend(data, alternative, schema_path=index), most_errors))
+            for index, alternative in enumerate(value)
+        ]
+        fitting = found.count([])
+        if not fitting:
+            message = f"{data!r} is not valid under any of the given schemas"
+            yield ValidationError(message, context=[error for each in found for error in each])
+        elif fitting > 1:
+            yield ValidationError(f"{data!r} is valid under {fitting} of the given schemas")
+
     own: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]
-        Draft202012Validator, {"pattern": matches}
+        Draft202012Validator, {"pattern": matches, "oneOf": fits_one}
     )
     return own(schema)
 
@@ -115,9 +137,20 @@ class Checker:
     def _validator(self) -> Draft202012Validator:
         return validator(self._schema)
 
+    @cached_property
+    def _quick_validator(self) -> Draft202012Validator:
+        return validator(self._schema, _MOST_ERRORS)
+
     def is_valid(self, data: Any) -> bool:
         """Return whether the data fits the schema."""
-        return self._fits(data) or self._validator.is_valid(data)
+        return self._fits(data) or self._quick_validator.is_valid(data)
+
+    def first_error(self, data: Any) -> _ValidationError | None:
+        """Return the first error that jsonschema finds in the data; None if there is none.
+
+        Its context has some of the errors of each alternative.
+        """
+        return next(self._quick_validator.iter_errors(data), None)
 
     def iter_errors(self, data: Any) -> Iterator[_ValidationError]:
         """Yield the errors that jsonschema finds in the data."""
@@ -133,17 +166,18 @@ def bundled_checker(name: str) -> Checker:
 
 def first_error(checker: Checker, data: Any) -> str:
     """Return the first error of data that does not fit a schema, in words."""
-    for error in checker.iter_errors(data):
-        nested = _relevant(error.context) if error.context else [error]
-        subject = _spoken(list(nested[0].absolute_path))
-        demand = _demand(nested[0])
-        message = str(nested[0].message)
-        if demand is not None:
-            text = f"`{subject}` {demand}" if subject else f"it {demand}"
-        else:
-            text = f"`{subject}`: {message}" if subject else message
-        return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
-    return "it does not fit the schema"
+    error = checker.first_error(data)
+    if error is None:
+        return "it does not fit the schema"
+    nested = _relevant(error.context) if error.context else [error]
+    subject = _spoken(list(nested[0].absolute_path))
+    demand = _demand(nested[0])
+    message = str(nested[0].message)
+    if demand is not None:
+        text = f"`{subject}` {demand}" if subject else f"it {demand}"
+    else:
+        text = f"`{subject}`: {message}" if subject else message
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
 
 
 def schema_problems(

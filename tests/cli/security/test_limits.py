@@ -3,12 +3,13 @@
 The tested code is in `dmlconf/limits.py`, `dmlconf/expressions.py`,
 `dmlconf/cases/loading/matrix.py`, `dmlconf/cases/loading/discovery.py`,
 `dmlconf/cases/selecting/keywords.py`, `dmlconf/cases/selecting/where.py`,
-`dmlconf/documents/files.py`, `dmlconf/documents/trees.py`, `dmlconf/cli/options/case_lists.py` and
-`dmlconf/cli/common/configuration.py`.
+`dmlconf/documents/files.py`, `dmlconf/documents/trees.py`, `dmlconf/documents/schema.py`,
+`dmlconf/cli/options/case_lists.py` and `dmlconf/cli/common/configuration.py`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -112,6 +113,20 @@ def test_a_condition_that_takes_too_many_steps_is_refused(tmp_path: Path) -> Non
     done = run_with_limits(tmp_path, "list", "-o", "TILE", "--where", condition)
     assert done.returncode == 2
     assert "more than 200,000 steps" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_log_with_a_million_mistakes_is_refused(tmp_path: Path) -> None:
+    run = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "run.jsonl")
+    assert dmlconf_here(tmp_path, *run).returncode == 1
+    header, verdict, footer = (tmp_path / "run.jsonl").read_text("utf-8").splitlines()
+    wrong = json.loads(verdict)
+    wrong["reason"]["differences"] = [[]] * 1_000_000
+    text = "\n".join((header, json.dumps(wrong), footer))
+    (tmp_path / "run.jsonl").write_text(text, encoding="utf-8")
+    done = run_with_limits(tmp_path, "report", "run.jsonl")
+    assert done.returncode == 3, done.stderr
+    assert "run.jsonl:2: not a record of a run log: `reason.differences[0]`" in done.stderr
 
 
 @pytest.mark.parametrize("keywords", ["(" * 300 + "tile" + ")" * 300, "not " * 5000 + "tile"])
