@@ -260,6 +260,12 @@ def _composed(text: str) -> Any:
     return yaml.compose(text, Loader=_Loader)
 
 
+@lru_cache(maxsize=1)
+def _lines(text: str) -> list[str]:
+    """Return the lines of a file; cached as the nodes are."""
+    return _BREAK.split(text)
+
+
 def _child(node: Any, step: str | int, *, want_key: bool) -> Any:
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
         return node.value[step]
@@ -275,7 +281,7 @@ def _problem(
 ) -> Problem:
     if mark is None:
         return Problem(path, message, hint=hint)
-    lines = _BREAK.split(text)
+    lines = _lines(text)
     source = lines[mark.line] if mark.line < len(lines) else ""
     return Problem(path, message, mark.line + 1, mark.column + 1, source, width, hint)
 

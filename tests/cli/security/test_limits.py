@@ -116,6 +116,14 @@ def test_a_condition_that_takes_too_many_steps_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_a_file_with_fifteen_thousand_mistakes_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "operator: TILE\ncases:\n" + "  - note: There is no desc.\n" * 15_000)
+    done = run_with_limits(tmp_path, "validate", "tile.yaml")
+    assert done.returncode == 3
+    assert "15000 problems found" in done.stderr
+
+
+@pytest.mark.slow
 def test_a_log_with_a_million_mistakes_is_refused(tmp_path: Path) -> None:
     run = ("run", write(tmp_path), "-b", "faulty:zeros", "--log", "run.jsonl")
     assert dmlconf_here(tmp_path, *run).returncode == 1
