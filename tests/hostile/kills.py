@@ -103,12 +103,7 @@ def kill(seed: int, folder: Path) -> Kill:
     victim = random.choice(victims) if victims else None
     before = whole_lines(log)
     handed_over = set(notes.read_text("utf-8").split()) if notes.exists() else set()
-    if victim is not None and process.poll() is None:
-        if victim_kind == "group":
-            os.killpg(victim, number)
-        else:
-            os.kill(victim, number)
-    else:
+    if victim is None or process.poll() is not None or not _signalled(victim, victim_kind, number):
         victim = None
     try:
         code = process.wait(timeout=60)
@@ -129,6 +124,15 @@ def kill(seed: int, folder: Path) -> Kill:
     heading = f"seed {seed}, {name} at {since} + {moment:.3f} s, exit {code}"
     when = "" if before else " before its log"
     return Kill(f"{name}{when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
+
+
+def _signalled(victim: int, kind: str, number: signal.Signals) -> bool:
+    """Send a signal, and return whether the victim was still there."""
+    try:
+        (os.killpg if kind == "group" else os.kill)(victim, number)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _judged(log: Path) -> set[str]:
@@ -165,7 +169,8 @@ def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Ite
                 yield f"the log has {len(cases)} verdicts, of which {len(verdicts)} are read"
             allowed = {Status.PASSED, Status.NOT_RUN, Status.BROKEN}
             yield from (f"{v.case} is {v.status}" for v in verdicts if v.status not in allowed)
-    if code != -signal.SIGKILL and b"Traceback" in (folder / "err").read_bytes():
+    traceback = b"Traceback" in (folder / "err").read_bytes()
+    if traceback and code != -signal.SIGKILL and not _was_starting(folder):
         # After SIGKILL of the parent, Python prints a traceback in a worker that is starting.
         yield f"a traceback: {(folder / 'err').read_text('utf-8')[-2000:]}"
     _start_again(folder)
@@ -190,8 +195,17 @@ def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterat
         yield f"exit {code} with {len(broken)} broken"
 
 
+def _was_starting(folder: Path) -> bool:
+    """Return whether Python got SIGINT before dmlconf ran; it prints a traceback then."""
+    errors = (folder / "err").read_bytes()
+    ran = b"in _code_of" in errors or whole_lines(folder / "run.jsonl")
+    return b"KeyboardInterrupt" in errors and not ran
+
+
 def _problems_of_an_interrupted_run(folder: Path, code: int) -> Iterator[str]:
     """Yield what is wrong with a run whose main process was asked to end."""
+    if _was_starting(folder):
+        return
     log = folder / "run.jsonl"
     died = code in (-signal.SIGTERM, -signal.SIGINT)
     if code not in (0, 6, 8) and not died:
