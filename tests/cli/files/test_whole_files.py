@@ -102,7 +102,8 @@ WRITERS = {
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_link_stays_and_the_file_to_which_it_leads_is_replaced(folder: Path, name: str) -> None:
     (folder / "elsewhere").mkdir()
-    (folder / "elsewhere" / "file.dmlrec").touch(mode=0o640)
+    (folder / "elsewhere" / "file.dmlrec").touch()
+    (folder / "elsewhere" / "file.dmlrec").chmod(0o640)
     (folder / "second.dmlrec").symlink_to("elsewhere/file.dmlrec")
     (folder / "first.dmlrec").symlink_to(folder / "second.dmlrec")
     done = dmlconf_here(folder, *(each.format("first.dmlrec") for each in WRITERS[name]))
