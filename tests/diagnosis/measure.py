@@ -28,7 +28,7 @@ LARGEST: Final = 64
 """The most elements of inputs and outputs of a small case."""
 
 _SECONDS: Final = 60.0
-"""A diagnosis stops reducing its case this long after it began."""
+"""The time that a diagnosis has by default to reduce its case, as `dmlconf diagnose` has."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,11 @@ class Measured:
         return self.elements <= LARGEST
 
 
-def measure(defect: Defect) -> Measured:
-    """Run the defect's operators on its backend, and diagnose the largest group of failures."""
+def measure(defect: Defect, seconds: float = _SECONDS) -> Measured:
+    """Run the defect's operators on its backend, and diagnose the largest group of failures.
+
+    The diagnosis stops reducing its case this many seconds after it began.
+    """
     began = perf_counter()
     folders = [cases_directory() / name.lower() for name in defect.operators]
     suite = load_suite(folders, store=user_store())
@@ -80,7 +83,7 @@ def measure(defect: Defect) -> Measured:
         lines = first_lines(log)
         shared = shared_properties(log)[0]
         case = next(valid_case(p) for p in plan if p.identifier == shared.simplest.case)
-        diagnosis = diagnose(case, bench, _SECONDS)
+        diagnosis = diagnose(case, bench, seconds)
     finally:
         bench.close()
     reduced = diagnosis.reduced

@@ -6,6 +6,8 @@ The tested code is in `dmlconf/diagnosis/diagnose.py`, `dmlconf/diagnosis/shared
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tests.diagnosis.defects import DEFECTS, Defect
@@ -39,7 +41,7 @@ def test_the_sample_names_defects_of_defects_yaml() -> None:
 def test_condition_and_culprit_of_a_defect_are_found(
     defect: Defect,
 ) -> None:
-    measured = measure(defect)
+    measured = measure(defect, seconds=math.inf)
     assert measured.named, measured.lines
     assert measured.culprit == defect.culprit
     assert measured.small, measured.elements
