@@ -51,7 +51,7 @@ cases:
 
 def environment(directory: Path, **more: str) -> dict[str, str]:
     """Return environment variables: 100 columns, a folder for logs, and `more`."""
-    left_out = {"NO_COLOR", "COLUMNS", "TERM", *thread_variables_set()}
+    left_out = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", *thread_variables_set()}
     kept = {k: v for k, v in os.environ.items() if k not in left_out}
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
