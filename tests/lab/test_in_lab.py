@@ -122,18 +122,19 @@ def test_three_concurrent_runs_do_not_disturb_each_other(tmp_path: Path) -> None
 
 STUBBORN: Final = """
 import time
-print("started", flush=True)
+word = "started"
 while True:
     try:
+        print(word, flush=True)
         time.sleep(60)
     except KeyboardInterrupt:
-        print("ignored", flush=True)
+        word = "ignored"
 """
 
 DOCILE: Final = """
 import sys, time
-print("started", flush=True)
 try:
+    print("started", flush=True)
     time.sleep(60)
 except KeyboardInterrupt:
     sys.exit(77)
