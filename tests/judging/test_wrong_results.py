@@ -29,8 +29,8 @@ OPERATORS_ONE_IN: Final = 5
 CASES_ONE_IN: Final = 30
 """The quick test takes every 30th case of every fifth operator."""
 
-PARTS: Final = 23
-"""Each part takes one to two minutes."""
+PARTS: Final = 47
+"""Each part takes about a minute."""
 
 MOST_BYTES: Final = 1 << 14
 """The quick test leaves out cases with larger tensors, each of which takes seconds."""
