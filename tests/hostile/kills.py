@@ -170,7 +170,7 @@ def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Ite
             allowed = {Status.PASSED, Status.NOT_RUN, Status.BROKEN}
             yield from (f"{v.case} is {v.status}" for v in verdicts if v.status not in allowed)
     traceback = b"Traceback" in (folder / "err").read_bytes()
-    if traceback and code != -signal.SIGKILL and not _was_starting(folder):
+    if traceback and code != -signal.SIGKILL and not _was_starting(folder, code):
         # After SIGKILL of the parent, Python prints a traceback in a worker that is starting.
         yield f"a traceback: {(folder / 'err').read_text('utf-8')[-2000:]}"
     _start_again(folder)
@@ -195,20 +195,18 @@ def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterat
         yield f"exit {code} with {len(broken)} broken"
 
 
-def _was_starting(folder: Path) -> bool:
-    """Return whether Python got SIGINT before dmlconf ran; it prints a traceback then."""
+def _was_starting(folder: Path, code: int) -> bool:
+    """Return whether Python ended by SIGINT before dmlconf ran; it prints a traceback then."""
     errors = (folder / "err").read_bytes()
     ran = b"in _code_of" in errors or whole_lines(folder / "run.jsonl")
-    return b"KeyboardInterrupt" in errors and not ran
+    return code in (1, -signal.SIGINT) and b"KeyboardInterrupt" in errors and not ran
 
 
 def _problems_of_an_interrupted_run(folder: Path, code: int) -> Iterator[str]:
     """Yield what is wrong with a run whose main process was asked to end."""
-    if _was_starting(folder):
-        return
     log = folder / "run.jsonl"
     died = code in (-signal.SIGTERM, -signal.SIGINT)
-    if code not in (0, 6, 8) and not died:
+    if code not in (0, 6, 8) and not died and not _was_starting(folder, code):
         yield f"exit {code}"
     if died and whole_lines(log):
         yield "the run died of the signal after its log had begun"
